@@ -14,9 +14,8 @@ from odradek.client.cluster_client import ClusterClient
 from odradek.client.group_admin import ask_coordinator, commit_offsets, committed_offsets
 from odradek.client.group_member import GroupMember
 from odradek.client.partition_offsets import list_offsets
-from odradek.client.record_reader import DEFAULT_MAX_WAIT_MS, DEFAULT_PARTITION_MAX_BYTES, Fetched, RecordReader
+from odradek.client.record_reader import DEFAULT_OPTIONS, Fetched, FetchOptions, RecordReader
 from odradek.model.topology import TopicPartition
-from odradek.protocol.isolation import IsolationLevel
 from odradek.protocol.messages.heartbeat import HeartbeatResponse
 from odradek.protocol.messages.join_group import JoinGroupResponse
 from odradek.protocol.messages.leave_group import LeaveGroupResponse
@@ -36,18 +35,14 @@ class GroupReader:
         *,
         begin_at: int,
         commits: bool = True,
-        max_wait_ms: int = DEFAULT_MAX_WAIT_MS,
-        partition_max_bytes: int = DEFAULT_PARTITION_MAX_BYTES,
-        isolation: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
+        options: FetchOptions = DEFAULT_OPTIONS,
     ) -> None:
         """`begin_at`: `EARLIEST` or `LATEST`, for partitions in which the group has not been."""
         self._client = client
         self._group = group
         self._begin_at = begin_at
         self._commits = commits
-        self._max_wait_ms = max_wait_ms
-        self._partition_max_bytes = partition_max_bytes
-        self._isolation = isolation
+        self._options = options
         self._member = GroupMember(
             group, topics, session_timeout_ms=_SESSION_MS, rebalance_timeout_ms=client.request_timeout_ms
         )
@@ -73,7 +68,7 @@ class GroupReader:
         if not self._keep_up():
             return []
         if self._reader.is_finished:  # more members than partitions
-            time.sleep(self._max_wait_ms / 1000)
+            time.sleep(self._options.max_wait_ms / 1000)
             return []
         return self._reader.poll()
 
@@ -141,14 +136,10 @@ class GroupReader:
             return {}
         committed = committed_offsets(self._client, self._group, assigned, stable=True)
         fresh = [tp for tp in assigned if tp not in committed]
-        begun = list_offsets(self._client, dict.fromkeys(fresh, self._begin_at), self._isolation) if fresh else {}
+        begun = (
+            list_offsets(self._client, dict.fromkeys(fresh, self._begin_at), self._options.isolation) if fresh else {}
+        )
         return {**committed, **{tp: found.offset or 0 for tp, found in begun.items()}}
 
     def _reading(self, positions: Mapping[TopicPartition, int]) -> RecordReader:
-        return RecordReader(
-            self._client,
-            positions,
-            max_wait_ms=self._max_wait_ms,
-            partition_max_bytes=self._partition_max_bytes,
-            isolation=self._isolation,
-        )
+        return RecordReader(self._client, positions, self._options)

@@ -18,9 +18,18 @@ from odradek.protocol.primitives import ZERO_UUID
 from odradek.protocol.record_batch import BatchHeader, batches, check_crc
 from odradek.protocol.records import Record, read_records
 
-DEFAULT_MAX_WAIT_MS = 500
-DEFAULT_MAX_BYTES = 50 * 1024 * 1024
-DEFAULT_PARTITION_MAX_BYTES = 1024 * 1024
+
+@dataclass(frozen=True, slots=True)
+class FetchOptions:
+    """Limits and isolation of fetches; the defaults are those of Kafka's consumer."""
+
+    max_wait_ms: int = 500
+    max_bytes: int = 50 * 1024 * 1024
+    partition_max_bytes: int = 1024 * 1024
+    isolation: IsolationLevel = IsolationLevel.READ_UNCOMMITTED
+
+
+DEFAULT_OPTIONS = FetchOptions()
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,25 +71,23 @@ def records_with_batches(fetched: Fetched) -> Iterator[tuple[BatchHeader, Record
 def fetch_request(
     positions: Mapping[TopicPartition, int],
     topic_ids: Mapping[str, UUID],
-    *,
     max_wait_ms: int,
-    max_bytes: int = DEFAULT_MAX_BYTES,
-    partition_max_bytes: int = DEFAULT_PARTITION_MAX_BYTES,
-    isolation: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
+    options: FetchOptions = DEFAULT_OPTIONS,
 ) -> FetchRequest:
-    """Fetch of these partitions from these offsets, without a session. Versions from 13 on need the topics' ids."""
+    """Fetch of these partitions from these offsets, without a session. Versions from 13 on need the topics' ids.
+    `max_wait_ms`: of this request, in place of that of the options."""
     topics: dict[str, FetchTopic] = {}
     for tp, offset in positions.items():
         if tp.topic not in topics:
             topics[tp.topic] = FetchTopic(topic=tp.topic, topic_id=topic_ids.get(tp.topic, ZERO_UUID), partitions=[])
         topics[tp.topic].partitions.append(
-            FetchPartition(partition=tp.partition, fetch_offset=offset, partition_max_bytes=partition_max_bytes)
+            FetchPartition(partition=tp.partition, fetch_offset=offset, partition_max_bytes=options.partition_max_bytes)
         )
     return FetchRequest(
         max_wait_ms=max_wait_ms,
         min_bytes=1,
-        max_bytes=max_bytes,
-        isolation_level=isolation,
+        max_bytes=options.max_bytes,
+        isolation_level=options.isolation,
         topics=list(topics.values()),
     )
 
@@ -103,18 +110,11 @@ class RecordReader:
         self,
         client: ClusterClient,
         positions: Mapping[TopicPartition, int],
-        *,
-        max_wait_ms: int = DEFAULT_MAX_WAIT_MS,
-        max_bytes: int = DEFAULT_MAX_BYTES,
-        partition_max_bytes: int = DEFAULT_PARTITION_MAX_BYTES,
-        isolation: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
+        options: FetchOptions = DEFAULT_OPTIONS,
     ) -> None:
         self.positions = dict(positions)
-        self._isolation = isolation
         self._client = client
-        self._max_wait_ms = max_wait_ms
-        self._max_bytes = max_bytes
-        self._partition_max_bytes = partition_max_bytes
+        self._options = options
         self._leaders: dict[int, list[TopicPartition]] = {}
         self._topic_ids: dict[str, UUID] = {}
 
@@ -143,7 +143,7 @@ class RecordReader:
                 self._find_leaders()
             for leader, partitions in self._leaders.items():
                 # Each leader may keep us waiting only for its share, and not at all once there's something to show.
-                wait_ms = 0 if fetched else self._max_wait_ms // len(self._leaders)
+                wait_ms = 0 if fetched else self._options.max_wait_ms // len(self._leaders)
                 answer = self._client.ask_broker(leader, self._request(partitions, wait_ms), FetchResponse)
                 fetched.extend(self._take(answer))
         except (KafkaError, ConnectionFailed):
@@ -158,14 +158,8 @@ class RecordReader:
         self._leaders = self._client.leaders(self.positions)
 
     def _request(self, partitions: list[TopicPartition], wait_ms: int) -> FetchRequest:
-        return fetch_request(
-            {tp: self.positions[tp] for tp in partitions},
-            self._topic_ids,
-            max_wait_ms=wait_ms,
-            max_bytes=self._max_bytes,
-            partition_max_bytes=self._partition_max_bytes,
-            isolation=self._isolation,
-        )
+        positions = {tp: self.positions[tp] for tp in partitions}
+        return fetch_request(positions, self._topic_ids, wait_ms, self._options)
 
     def _take(self, answer: FetchResponse) -> list[Fetched]:
         if answer.error_code:

@@ -40,6 +40,7 @@ from odradek.protocol.record_batch import (
     MAGIC_AT,
     NO_TIMESTAMP,
     BatchHeader,
+    codec_of,
     read_header,
 )
 from odradek.protocol.records import Record, read_records
@@ -73,12 +74,7 @@ class Message(NamedTuple):
 
     @property
     def codec(self) -> Codec:
-        try:
-            return Codec(self.attributes & CODEC_MASK)
-        except ValueError:
-            raise KafkaError(
-                ErrorCode.UNSUPPORTED_COMPRESSION_TYPE, f"Unknown compression codec {self.attributes & CODEC_MASK}"
-            ) from None
+        return codec_of(self.attributes)
 
 
 class MessageSet(NamedTuple):

@@ -1,5 +1,6 @@
 """`odradek configs`: settings of topics, brokers, clients, users and addresses (kafka-configs)."""
 
+from dataclasses import dataclass
 from enum import StrEnum
 from typing import Annotated
 
@@ -46,14 +47,36 @@ NameOption = Annotated[str | None, Option("--entity-name", help="The same as NAM
 DefaultOption = Annotated[bool, Option("--default, --entity-default", help="The default of the whole cluster.")]
 
 
+@dataclass(frozen=True, slots=True)
+class Entity:
+    """Owner of settings, given as words or by Kafka's options."""
+
+    kind: TypeArgument = None
+    name: NameArgument = None
+    entity_type: TypeOption = None
+    entity_name: NameOption = None
+    default: DefaultOption = False
+
+    def chosen(self) -> tuple[EntityType, str | None]:
+        """Type and name. The name is empty for the default, None if none is given."""
+        kind, name = self.kind or self.entity_type, self.name or self.entity_name
+        if kind is None:
+            raise WrongUsage(f"TYPE is required: one of {', '.join(EntityType)}")
+        if self.default and name is not None:
+            raise WrongUsage("give a name or --default, not both")
+        if self.default and kind is EntityType.TOPICS:
+            raise WrongUsage(
+                "topics have no defaults of their own; those of brokers hold: configs describe brokers --default"
+            )
+        if kind is EntityType.BROKERS and name is not None and not name.isdecimal():
+            raise WrongUsage(f"'{name}' is not a broker's id; see which there are with: odradek brokers")
+        return kind, "" if self.default else name
+
+
 @app.verb()
 @watchable
 def describe(
-    kind: TypeArgument = None,
-    name: NameArgument = None,
-    entity_type: TypeOption = None,
-    entity_name: NameOption = None,
-    default: DefaultOption = False,
+    entity: Entity,
     everything: Annotated[
         bool, Option("--all", help="Also what was not set on it: from the file, and Kafka's defaults.")
     ] = False,
@@ -61,7 +84,7 @@ def describe(
     output: FormatOption = Format.TABLE,
 ) -> None:
     """Show settings. Without a name: of every one of the type."""
-    chosen, wanted = _entity(kind or entity_type, name or entity_name, default)
+    chosen, wanted = entity.chosen()
     with ClusterClient(bootstrap_server) as client:
         if chosen in _QUOTA_KINDS:
             rows = _quota_rows(client, _QUOTA_KINDS[chosen], wanted)
@@ -77,11 +100,7 @@ def describe(
 
 @app.verb()
 def alter(
-    kind: TypeArgument = None,
-    name: NameArgument = None,
-    entity_type: TypeOption = None,
-    entity_name: NameOption = None,
-    default: DefaultOption = False,
+    entity: Entity,
     changes: Annotated[
         list[str] | None, Option("--set", metavar="KEY=VALUE", help="A setting; may be given again.")
     ] = None,
@@ -97,7 +116,7 @@ def alter(
     output: FormatOption = Format.TABLE,
 ) -> None:
     """Change settings, all of them or none."""
-    chosen, wanted = _entity(kind or entity_type, name or entity_name, default)
+    chosen, wanted = entity.chosen()
     if wanted is None:
         raise WrongUsage(f"name one of the {chosen}, or give --default")
     given, dropped = _changes(changes or [], add_config), _keys(deletions or [])
@@ -105,8 +124,9 @@ def alter(
         raise WrongUsage("nothing to change: give --set KEY=VALUE or --delete KEY")
     with ClusterClient(bootstrap_server) as client:
         if chosen in _QUOTA_KINDS:
-            entity = {_QUOTA_KINDS[chosen]: wanted or None}
-            alter_quotas(client, entity, parse_quotas(given), dropped, validate_only=dry_run)
+            alter_quotas(
+                client, {_QUOTA_KINDS[chosen]: wanted or None}, parse_quotas(given), dropped, validate_only=dry_run
+            )
         else:
             resource = Resource(_RESOURCES[chosen], wanted)
             alter_configs(client, resource, given, dropped, validate_only=dry_run)
@@ -118,21 +138,6 @@ def alter(
         print(f"{done}: {chosen} {wanted or '(default)'}: {', '.join(summary)}")
     else:
         print_rows(rows, ("name", "value"), output)
-
-
-def _entity(kind: EntityType | None, name: str | None, default: bool) -> tuple[EntityType, str | None]:
-    """The name is empty for the default, None if none is given."""
-    if kind is None:
-        raise WrongUsage(f"TYPE is required: one of {', '.join(EntityType)}")
-    if default and name is not None:
-        raise WrongUsage("give a name or --default, not both")
-    if default and kind is EntityType.TOPICS:
-        raise WrongUsage(
-            "topics have no defaults of their own; those of brokers hold: configs describe brokers --default"
-        )
-    if kind is EntityType.BROKERS and name is not None and not name.isdecimal():
-        raise WrongUsage(f"'{name}' is not a broker's id; see which there are with: odradek brokers")
-    return kind, "" if default else name
 
 
 def _names(client: ClusterClient, kind: EntityType) -> list[str]:

@@ -21,7 +21,7 @@ from odradek.client.cluster_client import ClusterClient, TopicState, unknown_par
 from odradek.client.group_reader import GroupReader
 from odradek.client.moments import parse_moment
 from odradek.client.partition_offsets import list_offsets
-from odradek.client.record_reader import DEFAULT_MAX_WAIT_MS, RecordReader
+from odradek.client.record_reader import DEFAULT_OPTIONS, FetchOptions, RecordReader
 from odradek.model.topic_names import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from odradek.model.topology import TopicPartition
 from odradek.protocol.isolation import IsolationLevel
@@ -165,7 +165,8 @@ def consume(
     text_format = _text_format(printing)
     start = _parse_start(reading.offset, reading.from_beginning)
     wanted = parse_numbers(reading.partition, "--partition")
-    wait_ms = min(DEFAULT_MAX_WAIT_MS, reading.timeout_ms or DEFAULT_MAX_WAIT_MS)
+    wait_ms = min(DEFAULT_OPTIONS.max_wait_ms, reading.timeout_ms or DEFAULT_OPTIONS.max_wait_ms)
+    fetching = FetchOptions(max_wait_ms=wait_ms, isolation=reading.isolation.level)
     record_printer(output, printing.format_string, text_format, None)  # refused before the cluster is asked
     if reading.group is not None:
         _check_group_options(reading.offset, wanted, reading.exit_at_end)
@@ -174,7 +175,7 @@ def consume(
         decoding = _decoding(printing, reading.where, [state.name for state in topics])
         printer = record_printer(output, printing.format_string, text_format, decoding)
         limits = Limits(reading.max_messages, reading.timeout_ms)
-        how = Consuming(printer, limits, wait_ms, reading.isolation.level, _wanted(reading.where, decoding))
+        how = Consuming(printer, limits, fetching, _wanted(reading.where, decoding))
         print_header(output)
         if reading.group is not None:
             _consume_as_member(client, reading.group, topics, start, how)
@@ -214,8 +215,7 @@ class Consuming:
 
     printer: Printer
     limits: Limits
-    wait_ms: int
-    isolation: IsolationLevel
+    fetching: FetchOptions
     wanted: Wanted | None = None
 
 
@@ -227,8 +227,7 @@ def _consume_as_member(
         group,
         [state.name for state in topics],
         begin_at=EARLIEST if start == "earliest" else LATEST,
-        max_wait_ms=how.wait_ms,
-        isolation=how.isolation,
+        options=how.fetching,
     )
     printing = Printing(members, how.printer, how.limits, wanted=how.wanted)
     try:
@@ -240,10 +239,10 @@ def _consume_as_member(
 def _consume_partitions(
     client: ClusterClient, asked: list[TopicPartition], start: int | str | _At, exit_at_end: bool, how: Consuming
 ) -> None:
-    positions = _positions(client, asked, start, how.isolation)
-    ends = _offsets_at(client, asked, LATEST, how.isolation) if exit_at_end else {}
+    positions = _positions(client, asked, start, how.fetching.isolation)
+    ends = _offsets_at(client, asked, LATEST, how.fetching.isolation) if exit_at_end else {}
     unread = {tp: position for tp, position in positions.items() if position < ends.get(tp, position + 1)}
-    reader = RecordReader(client, unread, max_wait_ms=how.wait_ms, isolation=how.isolation)
+    reader = RecordReader(client, unread, how.fetching)
     _run(Printing(reader, how.printer, how.limits, ends, how.wanted))
 
 

@@ -22,7 +22,7 @@ from odradek.apps.cli.produce import Acks, AcksOption, Compression, CompressionO
 from odradek.apps.cli.usage import Exit, WrongUsage
 from odradek.client.cluster_client import ClusterClient
 from odradek.client.partition_offsets import list_offsets
-from odradek.client.record_reader import RecordReader
+from odradek.client.record_reader import FetchOptions, RecordReader
 from odradek.client.record_sender import ACKS_ALL
 from odradek.model.topology import TopicPartition
 from odradek.protocol.messages.list_offsets import EARLIEST
@@ -103,9 +103,8 @@ def consume(
     with ClusterClient(bootstrap_server) as client, progress("reading", messages) as show:
         asked = [TopicPartition(topic, state.partition) for state in client.topic(topic).partitions]
         first = list_offsets(client, dict.fromkeys(asked, EARLIEST))
-        reader = RecordReader(
-            client, {tp: found.offset or 0 for tp, found in first.items()}, partition_max_bytes=fetch_size
-        )
+        positions = {tp: found.offset or 0 for tp, found in first.items()}
+        reader = RecordReader(client, positions, FetchOptions(partition_max_bytes=fetch_size))
         records = size = 0
         started = last_record_at = time.monotonic()
         while records < messages and (time.monotonic() - last_record_at) * 1000 < timeout_ms:

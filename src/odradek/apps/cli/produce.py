@@ -3,6 +3,7 @@
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -56,6 +57,73 @@ CompressionOption = Annotated[
 ]
 
 
+@dataclass(frozen=True, slots=True)
+class LineOptions:
+    """Form of a line of the input."""
+
+    key_separator: Annotated[
+        str | None, Option("--key-separator, -K", help=r"Ends the key in each line; \t is a tab.")
+    ] = None
+    headers: Annotated[bool, Option("--headers", help="Each line begins with name:value,name:value and a tab.")] = False
+    header: Annotated[list[str] | None, Option("--header", metavar="NAME=VALUE", help="A header of every record.")] = (
+        None
+    )
+    null_marker: Annotated[
+        str | None, Option("--null-marker", help="A key or value that is exactly this becomes null.")
+    ] = None
+    properties: Annotated[
+        list[str] | None,
+        Option("--property", metavar="KEY=VALUE", help=f"As Kafka's tool: {', '.join(_KAFKA_PROPERTIES)}."),
+    ] = None
+
+    def rules(self) -> LineRules:
+        try:
+            given = parse_name_value_pairs(self.properties or [])
+        except ValueError as error:
+            raise WrongUsage(str(error), "--property") from None
+        for name in given:
+            if name not in _KAFKA_PROPERTIES:
+                raise WrongUsage(f"'{name}' is not known; use {', '.join(_KAFKA_PROPERTIES)}", "--property")
+        separator = self.key_separator
+        if separator is None and given.get("parse.key") == "true":
+            separator = given.get("key.separator", r"\t")
+        if separator == "":
+            raise WrongUsage("can't be empty", "--key-separator")
+        marker = self.null_marker if self.null_marker is not None else given.get("null.marker")
+        return LineRules(
+            key_separator=None if separator is None else unescape(separator),
+            with_headers=self.headers or given.get("parse.headers") == "true",
+            null_marker=None if marker is None else unescape(marker),
+            fixed_headers=_fixed_headers(self.header or []),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class SendOptions:
+    """Settings of the producer."""
+
+    compression: CompressionOption = Compression.NONE
+    acks: AcksOption = Acks.ALL
+    idempotent: Annotated[
+        bool | None,
+        Option("--idempotent/--no-idempotent", help="Each record once.", show_default="with acks=all"),
+    ] = None
+    transactional_id: Annotated[
+        str | None,
+        Option("--transactional-id", metavar="ID", help="All lines in one transaction, committed at the end."),
+    ] = None
+    batch_size: Annotated[int, Option("--batch-size", min=1, help="Bytes to gather before sending.")] = 64 * 1024
+
+    @property
+    def is_idempotent(self) -> bool:
+        needs_all = self.acks.number == ACKS_ALL
+        if self.idempotent and not needs_all:
+            raise WrongUsage("--idempotent needs --acks all")
+        if self.transactional_id is not None and (self.idempotent is False or not needs_all):
+            raise WrongUsage("--transactional-id needs --acks all and --idempotent")
+        return needs_all if self.idempotent is None else self.idempotent
+
+
 @command(
     examples=[
         "odradek produce orders < orders.txt",
@@ -66,57 +134,32 @@ CompressionOption = Annotated[
 )
 def produce(
     topic: Annotated[str, Option("--topic, -t", placed=True, help="The topic, which must exist.")],
+    lines: LineOptions,
+    sending: SendOptions,
     files: Annotated[
         list[Path] | None, Argument(help="Files with a record on each line.", show_default="standard input")
     ] = None,
-    key_separator: Annotated[
-        str | None, Option("--key-separator, -K", help=r"Ends the key in each line; \t is a tab.")
-    ] = None,
-    headers: Annotated[
-        bool, Option("--headers", help="Each line begins with name:value,name:value and a tab.")
-    ] = False,
-    header: Annotated[
-        list[str] | None, Option("--header", metavar="NAME=VALUE", help="A header of every record.")
-    ] = None,
-    null_marker: Annotated[
-        str | None, Option("--null-marker", help="A key or value that is exactly this becomes null.")
-    ] = None,
     partition: Annotated[
         int | None, Option("--partition, -p", min=0, help="Where to write.", show_default="by key, or in turn")
-    ] = None,
-    compression: CompressionOption = Compression.NONE,
-    acks: AcksOption = Acks.ALL,
-    idempotent: Annotated[
-        bool | None,
-        Option("--idempotent/--no-idempotent", help="Each record once.", show_default="with acks=all"),
-    ] = None,
-    transactional_id: Annotated[
-        str | None,
-        Option("--transactional-id", metavar="ID", help="All lines in one transaction, committed at the end."),
-    ] = None,
-    batch_size: Annotated[int, Option("--batch-size", min=1, help="Bytes to gather before sending.")] = 64 * 1024,
-    properties: Annotated[
-        list[str] | None,
-        Option("--property", metavar="KEY=VALUE", help=f"As Kafka's tool: {', '.join(_KAFKA_PROPERTIES)}."),
     ] = None,
     bootstrap_server: BootstrapOption = DEFAULT_BOOTSTRAP,
     output: FormatOption = Format.TABLE,
 ) -> None:
     """Write one record per line, and print a summary at the end."""
-    rules = _rules(key_separator, headers, null_marker, _fixed_headers(header or []), properties or [])
-    is_idempotent = _is_idempotent(idempotent, acks, transactional_id)
+    rules = lines.rules()
+    is_idempotent = sending.is_idempotent
     paths = _checked(files or [])
-    with ClusterClient(bootstrap_server) as client, _transaction(client, transactional_id) as transaction:
+    with ClusterClient(bootstrap_server) as client, _transaction(client, sending.transactional_id) as transaction:
         state = client.topic(topic)
         sender = RecordSender(
             client,
             topic,
-            acks=acks.number,
-            compression=compression.codec,
+            acks=sending.acks.number,
+            compression=sending.compression.codec,
             idempotent=is_idempotent,
             transaction=transaction,
         )
-        writer = LineWriter(sender, state, partition, batch_size)
+        writer = LineWriter(sender, state, partition, sending.batch_size)
         if not paths and sys.stdin.isatty():
             note(f"type records for {topic}, one per line; Ctrl-D ends")
         write_lines(writer, paths, rules)
@@ -124,15 +167,6 @@ def produce(
         note(f"{plural(writer.records, 'record')} written to {topic}")
     else:
         print_fields(writer.summary(), output)
-
-
-def _is_idempotent(wanted: bool | None, acks: Acks, transactional_id: str | None) -> bool:
-    needs_all = acks.number == ACKS_ALL
-    if wanted and not needs_all:
-        raise WrongUsage("--idempotent needs --acks all")
-    if transactional_id is not None and (wanted is False or not needs_all):
-        raise WrongUsage("--transactional-id needs --acks all and --idempotent")
-    return needs_all if wanted is None else wanted
 
 
 @contextmanager
@@ -148,29 +182,6 @@ def _transaction(client: ClusterClient, transactional_id: str | None) -> Iterato
         transaction.end(commit=False)
         raise
     transaction.end(commit=True)
-
-
-def _rules(
-    key_separator: str | None, headers: bool, null_marker: str | None, fixed: Headers, properties: list[str]
-) -> LineRules:
-    try:
-        given = parse_name_value_pairs(properties)
-    except ValueError as error:
-        raise WrongUsage(str(error), "--property") from None
-    for name in given:
-        if name not in _KAFKA_PROPERTIES:
-            raise WrongUsage(f"'{name}' is not known; use {', '.join(_KAFKA_PROPERTIES)}", "--property")
-    if key_separator is None and given.get("parse.key") == "true":
-        key_separator = given.get("key.separator", r"\t")
-    if key_separator == "":
-        raise WrongUsage("can't be empty", "--key-separator")
-    marker = null_marker if null_marker is not None else given.get("null.marker")
-    return LineRules(
-        key_separator=None if key_separator is None else unescape(key_separator),
-        with_headers=headers or given.get("parse.headers") == "true",
-        null_marker=None if marker is None else unescape(marker),
-        fixed_headers=fixed,
-    )
 
 
 def _fixed_headers(pairs: list[str]) -> Headers:

@@ -3,6 +3,7 @@
 Each verb is a word (`odradek topics create orders`) or, as in Kafka's tool, an option (`--create --topic orders`).
 """
 
+from dataclasses import dataclass
 from typing import Annotated
 
 from odradek.apps.cli.grammar.declaration import Argument, Option
@@ -90,26 +91,44 @@ def list_topics(
     print_rows(rows, columns, output, empty="there are no topics; make one with: odradek topics create NAME")
 
 
+@dataclass(frozen=True, slots=True)
+class DescribeFilter:
+    """Filters of described topics and partitions."""
+
+    under_replicated_partitions: Annotated[
+        bool, Option("--under-replicated-partitions", help="Only partitions with a replica out of sync.")
+    ] = False
+    unavailable_partitions: Annotated[
+        bool, Option("--unavailable-partitions", help="Only partitions without a leader.")
+    ] = False
+    under_min_isr_partitions: Annotated[
+        bool, Option("--under-min-isr-partitions", help="Only partitions with too few replicas in sync.")
+    ] = False
+    at_min_isr_partitions: Annotated[
+        bool, Option("--at-min-isr-partitions", help="Only partitions with just enough replicas in sync.")
+    ] = False
+    topics_with_overrides: Annotated[
+        bool, Option("--topics-with-overrides", help="Only topics with configs of their own, without partitions.")
+    ] = False
+
+    @property
+    def reports(self) -> list[str]:
+        """Fields of a partition's row, one of which must be true; none: every partition is shown."""
+        flags = {
+            "under_replicated": self.under_replicated_partitions,
+            "unavailable": self.unavailable_partitions,
+            "under_min_isr": self.under_min_isr_partitions,
+            "at_min_isr": self.at_min_isr_partitions,
+        }
+        return [name for name, is_wanted in flags.items() if is_wanted]
+
+
 @app.verb()
 @watchable
 def describe(
+    only: DescribeFilter,
     name: Name = None,
     topic: PatternOption = None,
-    under_replicated_partitions: Annotated[
-        bool, Option("--under-replicated-partitions", help="Only partitions with a replica out of sync.")
-    ] = False,
-    unavailable_partitions: Annotated[
-        bool, Option("--unavailable-partitions", help="Only partitions without a leader.")
-    ] = False,
-    under_min_isr_partitions: Annotated[
-        bool, Option("--under-min-isr-partitions", help="Only partitions with too few replicas in sync.")
-    ] = False,
-    at_min_isr_partitions: Annotated[
-        bool, Option("--at-min-isr-partitions", help="Only partitions with just enough replicas in sync.")
-    ] = False,
-    topics_with_overrides: Annotated[
-        bool, Option("--topics-with-overrides", help="Only topics with configs of their own, without partitions.")
-    ] = False,
     exclude_internal: ExcludeInternal = False,
     if_exists: IfExists = False,
     bootstrap_server: BootstrapOption = DEFAULT_BOOTSTRAP,
@@ -121,17 +140,11 @@ def describe(
         configs = topic_configs(client, [state.name for state in topics])
         needed = min_isr(client, [state.name for state in topics])
     described = [_described(state, configs[state.name], needed[state.name]) for state in topics]
-    if topics_with_overrides:
+    if only.topics_with_overrides:
         described = [row for row in described if row["configs"]]
         print_rows(described, ("topic", "configs"), output, empty="no topic has configs of its own")
         return
-    reports = {
-        "under_replicated": under_replicated_partitions,
-        "unavailable": unavailable_partitions,
-        "under_min_isr": under_min_isr_partitions,
-        "at_min_isr": at_min_isr_partitions,
-    }
-    if flags := [name for name, is_wanted in reports.items() if is_wanted]:
+    if flags := only.reports:
         rows = [row for item in described for row in _partition_rows(item) if any(row[flag] for flag in flags)]
         kinds = " or ".join(flag.replace("_", " ") for flag in flags)
         print_rows(rows, _PARTITION_COLUMNS, output, empty=f"no partition is {kinds}")

@@ -10,7 +10,7 @@ from odradek.apps.demo.stage import BROKERS, REVENUE, Stage
 from odradek.base.errors import KafkaError
 from odradek.client.broker_client import ConnectionFailed
 from odradek.client.cluster_client import ClusterClient
-from odradek.client.record_reader import RecordReader, records_in
+from odradek.client.record_reader import FetchOptions, RecordReader, records_in
 from odradek.model.topology import TopicPartition
 from odradek.protocol.isolation import IsolationLevel
 
@@ -76,7 +76,7 @@ class Observer:
                 partitions = self._client.topic(REVENUE).partitions
                 positions = {TopicPartition(REVENUE, p.partition): 0 for p in partitions}
                 committed = IsolationLevel.READ_COMMITTED
-                self._reader = RecordReader(self._client, positions, max_wait_ms=1, isolation=committed)
+                self._reader = RecordReader(self._client, positions, FetchOptions(max_wait_ms=1, isolation=committed))
             for fetched in self._reader.poll():
                 for record in records_in(fetched):
                     row = json.loads(record.value or b"{}")

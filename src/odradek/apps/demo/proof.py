@@ -15,7 +15,7 @@ from pathlib import Path
 from odradek.apps.pipeline.sample_orders import CATEGORIES, Sent
 from odradek.client.cluster_client import ClusterClient
 from odradek.client.partition_offsets import list_offsets
-from odradek.client.record_reader import RecordReader, records_in
+from odradek.client.record_reader import FetchOptions, RecordReader, records_in
 from odradek.model.topology import TopicPartition
 from odradek.protocol.isolation import IsolationLevel
 from odradek.protocol.messages.list_offsets import EARLIEST, LATEST
@@ -113,7 +113,9 @@ def topic_records(bootstrap: str, topic: str) -> list[Record]:
         first = list_offsets(client, dict.fromkeys(partitions, EARLIEST))
         latest = list_offsets(client, dict.fromkeys(partitions, LATEST), committed)
         ends = {tp: at.offset or 0 for tp, at in latest.items()}
-        reader = RecordReader(client, {tp: first[tp].offset or 0 for tp in partitions}, isolation=committed)
+        reader = RecordReader(
+            client, {tp: first[tp].offset or 0 for tp in partitions}, FetchOptions(isolation=committed)
+        )
         for tp in partitions:
             if reader.positions[tp] >= ends[tp]:
                 reader.stop(tp)

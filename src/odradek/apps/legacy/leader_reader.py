@@ -42,7 +42,7 @@ class LeaderReader:
         by_leader = self._by_leader(positions)
         for leader, partitions in by_leader.items():
             leader_wait_ms = 0 if fetched else wait_ms // len(by_leader)
-            request = fetch_request({tp: positions[tp] for tp in sorted(partitions)}, {}, max_wait_ms=leader_wait_ms)
+            request = fetch_request({tp: positions[tp] for tp in sorted(partitions)}, {}, leader_wait_ms)
             answer = self._ask(leader, request, partitions, version_max=_FETCH_BY_NAME)
             if isinstance(answer, FetchResponse):
                 found = [

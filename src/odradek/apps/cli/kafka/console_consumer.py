@@ -14,7 +14,7 @@ from odradek.base.errors import KafkaError
 from odradek.client.cluster_client import ClusterClient, unknown_partition
 from odradek.client.group_reader import GroupReader
 from odradek.client.partition_offsets import list_offsets
-from odradek.client.record_reader import DEFAULT_MAX_WAIT_MS, RecordReader
+from odradek.client.record_reader import DEFAULT_OPTIONS, FetchOptions, RecordReader
 from odradek.model.topology import TopicPartition
 from odradek.protocol.isolation import IsolationLevel
 from odradek.protocol.messages.list_offsets import EARLIEST, LATEST
@@ -83,7 +83,7 @@ def run(given: Given) -> int:
     printing: Printing | None = None
     try:
         with connect(given, config_option="consumer.config", further=consumer) as client:
-            wait_ms = min(DEFAULT_MAX_WAIT_MS, timeout_ms or DEFAULT_MAX_WAIT_MS)
+            wait_ms = min(DEFAULT_OPTIONS.max_wait_ms, timeout_ms or DEFAULT_OPTIONS.max_wait_ms)
             if given.has("partition"):
                 printing = Printing(_one_partition(client, given, wait_ms), printer, limits)
                 printing.run()
@@ -140,20 +140,20 @@ def _check(given: Given) -> dict[str, str]:
 
 def _one_partition(client: ClusterClient, given: Given, wait_ms: int) -> RecordReader:
     tp = TopicPartition(given.text("topic"), given.number("partition") or 0)
-    isolation = _isolation(given)
+    options = FetchOptions(max_wait_ms=wait_ms, isolation=_isolation(given))
     topic = client.topic(tp.topic)
     if tp.partition not in [state.partition for state in topic.partitions]:
         raise unknown_partition(tp, len(topic.partitions))
     text = "earliest" if given.has("from-beginning") else given.text("offset").lower()
     if text in ("earliest", "latest"):
-        found = list_offsets(client, {tp: EARLIEST if text == "earliest" else LATEST}, isolation)
-        return RecordReader(client, {tp: found[tp].offset or 0}, max_wait_ms=wait_ms, isolation=isolation)
+        found = list_offsets(client, {tp: EARLIEST if text == "earliest" else LATEST}, options.isolation)
+        return RecordReader(client, {tp: found[tp].offset or 0}, options)
     if not text.isdecimal():
         raise WrongOptions(
             f"The provided offset value '{text}' is incorrect. Valid values are 'earliest', 'latest', or a "
             "non-negative long."
         )
-    return RecordReader(client, {tp: int(text)}, max_wait_ms=wait_ms, isolation=isolation)
+    return RecordReader(client, {tp: int(text)}, options)
 
 
 def _member(client: ClusterClient, given: Given, consumer: dict[str, str], wait_ms: int) -> GroupReader:
@@ -164,8 +164,7 @@ def _member(client: ClusterClient, given: Given, consumer: dict[str, str], wait_
         _topics(client, given),
         begin_at=EARLIEST if consumer["auto.offset.reset"] == "earliest" else LATEST,
         commits=is_true(consumer, "enable.auto.commit", default=has_group),
-        max_wait_ms=wait_ms,
-        isolation=_isolation(given),
+        options=FetchOptions(max_wait_ms=wait_ms, isolation=_isolation(given)),
     )
 
 

@@ -9,7 +9,7 @@ from odradek.apps.cli.kafka.tool import ToolError, connect
 from odradek.apps.cli.perf_stats import MEGABYTE
 from odradek.base.errors import KafkaError
 from odradek.client.group_reader import GroupReader
-from odradek.client.record_reader import Fetched
+from odradek.client.record_reader import Fetched, FetchOptions
 from odradek.protocol.messages.list_offsets import EARLIEST, LATEST
 
 TABLE = OptionTable(
@@ -56,8 +56,7 @@ def run(given: Given) -> int:
                 given.value("group") or f"perf-consumer-{random.randrange(100_000)}",
                 [given.text("topic")],
                 begin_at=LATEST if given.has("from-latest") else EARLIEST,
-                partition_max_bytes=given.number("fetch-size") or MEGABYTE,
-                max_wait_ms=100,
+                options=FetchOptions(max_wait_ms=100, partition_max_bytes=given.number("fetch-size") or MEGABYTE),
             )
             count = _Count(interval_ms if detailed else None)
             while count.records < messages and count.silence_ms <= timeout_ms:

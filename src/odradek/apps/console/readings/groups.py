@@ -10,7 +10,7 @@ from odradek.client.broker_client import ConnectionFailed, UnsupportedByBroker
 from odradek.client.cluster_client import ClusterClient
 from odradek.client.group_admin import Group, GroupListing, committed_offsets, existing_group, list_groups
 from odradek.client.group_lag import Lag, group_lags, known_ends
-from odradek.client.record_reader import RecordReader, records_in
+from odradek.client.record_reader import FetchOptions, RecordReader, records_in
 from odradek.model.topology import TopicPartition
 
 _LAGS_MAX = 100
@@ -80,7 +80,8 @@ def read_group(client: ClusterClient, before: GroupDetail | None, name: str) -> 
 
 def _written_ms(client: ClusterClient, tp: TopicPartition, offset: int) -> int | None:
     """Return the time at which the record at this offset was written."""
-    reader = RecordReader(client, {tp: offset}, max_wait_ms=0, max_bytes=_AGE_BYTES, partition_max_bytes=_AGE_BYTES)
+    options = FetchOptions(max_wait_ms=0, max_bytes=_AGE_BYTES, partition_max_bytes=_AGE_BYTES)
+    reader = RecordReader(client, {tp: offset}, options)
     try:
         for fetched in reader.poll():
             for record in records_in(fetched):

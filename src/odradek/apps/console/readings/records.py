@@ -12,7 +12,7 @@ from odradek.apps.records.decoders import AUTOMATIC, Decoder
 from odradek.apps.records.filters import Filter, SeenRecord, everything
 from odradek.client.cluster_client import ClusterClient, unknown_partition
 from odradek.client.partition_offsets import list_offsets
-from odradek.client.record_reader import RecordReader, records_in
+from odradek.client.record_reader import FetchOptions, RecordReader, records_in
 from odradek.model.topology import TopicPartition
 from odradek.protocol.messages.list_offsets import EARLIEST, LATEST
 
@@ -165,9 +165,8 @@ def scan(
     """Read from `begin` to `ends`, until enough records fit the filter or the budget is spent."""
     reached = {tp.partition: ends[tp] for tp in begin}
     positions = {tp: offset for tp, offset in begin.items() if offset < ends[tp]}
-    reader = RecordReader(
-        client, positions, max_wait_ms=200, max_bytes=_POLL_BYTES, partition_max_bytes=_PARTITION_BYTES
-    )
+    options = FetchOptions(max_wait_ms=200, max_bytes=_POLL_BYTES, partition_max_bytes=_PARTITION_BYTES)
+    reader = RecordReader(client, positions, options)
     found: list[SeenRecord] = []
     scanned = 0
     while reader.positions and len(found) < enough and not budget.is_spent:

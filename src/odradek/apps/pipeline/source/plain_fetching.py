@@ -23,7 +23,7 @@ from odradek.apps.pipeline.source.offsets import OffsetRange
 from odradek.base.errors import KafkaError
 from odradek.client.broker_client import ConnectionFailed, UnsupportedByBroker
 from odradek.client.cluster_client import ClusterClient
-from odradek.client.record_reader import Fetched, RecordReader
+from odradek.client.record_reader import Fetched, FetchOptions, RecordReader
 from odradek.protocol.record_batch import check_crc
 from odradek.protocol.records import plain_payload
 
@@ -38,9 +38,8 @@ def plain_records(
     """Records of the range, in order from its start, and where the next ones begin; not always up to its end."""
     try:
         with ClusterClient(bootstrap, client_id="odradek-spark", timeout_ms=_TIMEOUT_MS) as client:
-            reader = RecordReader(
-                client, {wanted.partition: wanted.start}, max_wait_ms=_WAIT_MS, partition_max_bytes=_FETCH_BYTES
-            )
+            options = FetchOptions(max_wait_ms=_WAIT_MS, partition_max_bytes=_FETCH_BYTES)
+            reader = RecordReader(client, {wanted.partition: wanted.start}, options)
             while reader.positions[wanted.partition] < wanted.end:
                 fetched = reader.poll()
                 if not fetched:
