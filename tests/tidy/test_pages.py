@@ -41,6 +41,14 @@ def test_links_lead_somewhere(page: Path) -> None:
     assert broken == []
 
 
+def test_pages_name_files_that_there_are() -> None:
+    """A name in a page is that of a file, wherever it lies; `NAME.py` stands for any."""
+    rooms = ("src", "tests", "tools", "examples", "deploy")
+    there = {path.name for room in rooms for path in (ROOT / room).rglob("*.py")} | {"NAME.py"}
+    named = {(page.name, name) for page in PAGES for name in re.findall(r"`[\w/]*?(\w+\.py)`", page.read_text())}
+    assert {(page, name) for page, name in named if name not in there} == set()
+
+
 def test_readme_is_short() -> None:
     assert len((ROOT / "README.md").read_text().splitlines()) < README_LINES_MAX
 

@@ -30,7 +30,7 @@ HEADLESS_MAX = 0.01
 HEADLESS_START = re.compile(
     r"(what|whatever|who|whoever|whom|whose|nobody|everybody|everyone|somebody|anybody|those|these|this|that|it|they"
     r"|where|wherever|whether|when|how|why|which|none|all that|everything|nothing|something|anything"
-    r"|one (that|which|who)|ones)\b",
+    r"|one (that|which|who)|ones|as|by|until|told|with|without|of|from|for|to|in|at|on|only|not|never|so)\b",
     re.IGNORECASE,
 )
 HEADLESS_INSIDE = re.compile(
