@@ -1,1 +1,1 @@
-"""Requests: one handler per API key with its versions, from which ApiVersions is derived; the dispatcher."""
+"""Requests: one handler per API key, with its versions; the dispatcher. ApiVersions answers from `protocol/api_keys`."""
