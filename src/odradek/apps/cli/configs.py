@@ -78,7 +78,7 @@ class Entity:
 def describe(
     entity: Entity,
     everything: Annotated[
-        bool, Option("--all", help="Also what was not set on it: from the file, and Kafka's defaults.")
+        bool, Option("--all", help="Also settings of server.properties, and Kafka's defaults.")
     ] = False,
     bootstrap_server: BootstrapOption = DEFAULT_BOOTSTRAP,
     output: FormatOption = Format.TABLE,

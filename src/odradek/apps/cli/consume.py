@@ -90,7 +90,7 @@ class ReadOptions:
         None
     )
     exit_at_end: Annotated[
-        bool, Option("--exit-at-end, -e", help="Stop at what is the end now, instead of waiting for more.")
+        bool, Option("--exit-at-end, -e", help="Stop at the present end, instead of waiting for more records.")
     ] = False
     isolation: Annotated[
         Isolation,
@@ -107,9 +107,9 @@ class PrintOptions:
     timestamps: Annotated[bool, Option("--timestamps", help="Print the timestamp in ms.")] = False
     offsets: Annotated[bool, Option("--offsets", help="Print the offset.")] = False
     partitions: Annotated[bool, Option("--partitions", help="Print the partition.")] = False
-    separator: Annotated[str | None, Option("--separator", help="Between what is printed.", show_default="a tab")] = (
-        None
-    )
+    separator: Annotated[
+        str | None, Option("--separator", help="Text between the printed parts.", show_default="a tab")
+    ] = None
     properties: Annotated[
         list[str] | None,
         Option("--property", metavar="KEY=VALUE", help=f"As Kafka's tool: {', '.join(_PROPERTIES)}."),

@@ -80,7 +80,7 @@ def describe(
         Option(
             "--data",
             metavar="DIR",
-            help="Of `odradek up`, or with brokers' journals: tells why groups last rebalanced; may be repeated.",
+            help="Of `odradek up`, or with brokers' journals: they have the reasons of rebalances; may be repeated.",
         ),
     ] = None,
     bootstrap_server: BootstrapOption = DEFAULT_BOOTSTRAP,

@@ -21,7 +21,7 @@ from odradek.local.coordinators import CoordinatorKind
 from odradek.local.links.cuts import CutFrom
 
 DataOption = Annotated[
-    Path, Option("--data", metavar="DIR", help="Where the cluster lives; nothing is written elsewhere.")
+    Path, Option("--data", metavar="DIR", help="Directory of the cluster; nothing is written elsewhere.")
 ]
 CoordinatorOption = Annotated[
     CoordinatorKind | None,

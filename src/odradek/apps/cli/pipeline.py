@@ -73,7 +73,7 @@ def run_command(
     project: ProjectArgument = Path(),
     master: MasterOption = LOCAL,
     remote: RemoteOption = None,
-    once: Annotated[bool, Option("--once", help="Read what is there, then end.")] = False,
+    once: Annotated[bool, Option("--once", help="Process the available records, then end.")] = False,
     metrics_port: Annotated[
         int | None, Option("--metrics-port", min=0, max=65535, help="Serve /metrics for Prometheus; 0: any port.")
     ] = None,

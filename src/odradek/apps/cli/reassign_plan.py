@@ -58,9 +58,7 @@ def plan(
         Option("--topics, --topic", metavar="NAMES", help="Only these; a regular expression too.", show_default=False),
     ] = None,
     throttle: ThrottleOption = DEFAULT_THROTTLE,
-    out: Annotated[
-        Path | None, Option("--out", metavar="FILE", help="Where the plan goes.", show_default=False)
-    ] = None,
+    out: Annotated[Path | None, Option("--out", metavar="FILE", help="File for the plan.", show_default=False)] = None,
     bootstrap_server: BootstrapOption = DEFAULT_BOOTSTRAP,
     output: FormatOption = Format.TABLE,
 ) -> None:

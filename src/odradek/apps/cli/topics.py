@@ -244,7 +244,7 @@ def delete(
 @app.verb("delete-records")
 def delete_old_records(
     before: Annotated[
-        str, Option("--before", metavar="OFFSET|latest", help="Delete what is older; latest: everything.")
+        str, Option("--before", metavar="OFFSET|latest", help="Delete records before this offset; latest: all records.")
     ],
     name: Name = None,
     topic: PatternOption = None,

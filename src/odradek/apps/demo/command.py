@@ -22,7 +22,7 @@ def demo(
             help="Crash a broker halfway; on a terminal you are asked, elsewhere it is done.",
         ),
     ] = None,
-    report: Annotated[Path, Option("--report", help="Where the page with the plots goes.")] = Path("odradek-demo.html"),
+    report: Annotated[Path, Option("--report", help="File for the page with the plots.")] = Path("odradek-demo.html"),
 ) -> None:
     """Run three brokers, a shop and a pipeline, kill a broker under load, verify that no record is lost or doubled."""
     if quick:

@@ -92,7 +92,7 @@ class Member(ABC):
         for topic, count in self.registration.subscription.items():
             check_topic_name(topic)
             if not 1 <= count <= STREAMS_MAX:
-                raise ConfigError(f"{count} streams of {topic} can't be had: 1 to {STREAMS_MAX} can")
+                raise ConfigError(f"{count} is not a number of streams of {topic}: 1 to {STREAMS_MAX}")
         self.owned_partitions = OwnedPartitions()
         self._clock = clock
         self._session = ZkSession(

@@ -1,1 +1,1 @@
-"""Requests: one handler per API key, with its versions; the dispatcher. ApiVersions answers from `protocol/api_keys`."""
+"""Requests: one handler per API key, with its versions; the dispatcher. ApiVersions is `protocol/api_keys`."""

@@ -55,7 +55,7 @@ def test_a_stretch_begins_with_its_phase() -> None:
 def test_a_phase_counts_what_happened_in_it() -> None:
     phase = summarise(Phase("one", 2, "join", 5.0, costs=Costs(3, 4, 5)), STORY, [P0, P1], 2.0, 8.0)
     assert (phase.old_views, phase.refused, phase.retries, phase.gave_up) == (1, 1, 1, 0)
-    assert (phase.nobody.partitions, phase.nobody.longest_s) == (1, pytest.approx(1.0))
+    assert (phase.unowned.partitions, phase.unowned.longest_s) == (1, pytest.approx(1.0))
     assert (phase.several.partitions, phase.several.total_s) == (1, pytest.approx(2.0))
 
 

@@ -90,7 +90,7 @@ def _ask_connect(client: ClusterClient) -> str:
             continue
         if connect:
             return connect
-    raise FatalError("no broker tells where its ZooKeeper is; give --zookeeper")
+    raise FatalError("no broker reports its zookeeper.connect; give --zookeeper")
 
 
 def _read(zookeeper: Any, path: str) -> bytes | None:

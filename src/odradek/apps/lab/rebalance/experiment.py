@@ -4,7 +4,7 @@ start    all members at once
 join     one more
 leave    one says goodbye
 crash    one dies; it is missed when its session ends
-cut off  one reaches nobody any more who coordinates, and goes on reading
+cut off  one can't reach its coordination any more, and goes on reading
 return   it is back
 """
 

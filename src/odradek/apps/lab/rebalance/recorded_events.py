@@ -143,7 +143,7 @@ class Windows:
 
 
 def decisions_on_old_views(events: Iterable[MemberEvent]) -> int:
-    """Decisions from a list of members older than one that somebody had decided from already: the disagreement."""
+    """Decisions from a list of members older than that of an earlier decision: the disagreement."""
     newest = count = 0
     for event in events:
         if event.what is What.DECIDED:
@@ -173,7 +173,7 @@ class Phase:
     """None: not within the time that it was given."""
     notifications: int = 0
     costs: Costs = field(default_factory=Costs)
-    nobody: Windows = field(default_factory=Windows)
+    unowned: Windows = field(default_factory=Windows)
     several: Windows = field(default_factory=Windows)
     old_views: int = 0
     refused: int = 0
@@ -191,7 +191,7 @@ def summarise(
     return replace(
         phase,
         notifications=counts[What.NOTIFIED],
-        nobody=Windows.of([stretch for stretch in found if stretch.owners == 0]),
+        unowned=Windows.of([stretch for stretch in found if stretch.owners == 0]),
         several=Windows.of([stretch for stretch in found if stretch.owners > 1]),
         old_views=decisions_on_old_views(within),
         refused=sum(len(event.partitions) for event in within if event.what is What.REFUSED),

@@ -28,7 +28,7 @@ HEAD = (
     "zk reads",
     "zk writes",
     "requests",
-    "nobody's",
+    "unowned",
     "longest s",
     "two owners",
     "longest s",
@@ -52,7 +52,7 @@ _PLOTS: Mapping[str, Callable[[Phase], float | None]] = {
     "watch notifications": lambda phase: phase.notifications,
     "operations on znodes": lambda phase: phase.costs.reads + phase.costs.writes,
     "requests to brokers": lambda phase: phase.costs.requests,
-    "partition-seconds without owner": lambda phase: phase.nobody.total_s,
+    "partition-seconds without owner": lambda phase: phase.unowned.total_s,
     "partition-seconds with two owners": lambda phase: phase.several.total_s,
     "decisions from old views": lambda phase: phase.old_views,
     "claims refused": lambda phase: phase.refused,
@@ -84,7 +84,7 @@ def cells(phase: Phase) -> list[str]:
         str(phase.members),
         "never" if phase.settled_s is None else f"{phase.settled_s:.2f}",
         *(f"{count:,}" for count in (phase.notifications, phase.costs.reads, phase.costs.writes, phase.costs.requests)),
-        *_window_cells(phase.nobody),
+        *_window_cells(phase.unowned),
         *_window_cells(phase.several),
         *(f"{count:,}" for count in (phase.old_views, phase.refused, phase.retries, phase.gave_up)),
     ]
@@ -123,7 +123,9 @@ def html_report(outcomes: Mapping[tuple[str, int], Outcome], facts: Sequence[str
         sections.append(heading(f"{name}: over the number of members"))
         sections += _of_phase(name, [phase for phase in phases if phase.name == name], designs)
     sections.append(heading("Who owned what, when"))
-    sections.append(colour_key(["one owner", "nobody", "two owners"], [_OWNER_COLOURS[1], _OWNER_COLOURS[0], _SEVERAL]))
+    sections.append(
+        colour_key(["one owner", "no owner", "two owners"], [_OWNER_COLOURS[1], _OWNER_COLOURS[0], _SEVERAL])
+    )
     sections += [
         _strips(f"design {design}, {members} members", outcome)
         for (design, members), outcome in outcomes.items()
