@@ -136,4 +136,5 @@ def test_a_flood_of_wrong_logins_slows_others_by_less_than_half(
         for name, told in (("alone", alone), ("beside it", beside), ("after it", after)):
             print(f"{name}: {told}")  # noqa: T201
     assert beside.produced_per_s > min(alone.produced_per_s, after.produced_per_s) / SLOWER_MAX
+    assert beside.login_ms < max(alone.login_ms, after.login_ms) * SLOWER_MAX
     assert beside.login_ms_max < TRIED_AGAIN_MS, "an attempt was lost in a full queue"

@@ -26,7 +26,7 @@ from odradek.broker.network.outbox import Outbox, truncated
 
 _RECORD_OVERHEAD_BYTES = 22  # the least that a record has beside its content
 _NO_COUNT = bytes(4)
-_TURN_BYTES = 1 << 20
+_TURN_BYTES, _TURN_RECORDS = 1 << 20, 80  # so that one client doesn't hold up the others
 _RUN_BYTES = 256 << 10
 _NO_CERTIFICATE = "PEER_DID_NOT_RETURN_A_CERTIFICATE"
 
@@ -52,6 +52,7 @@ class TlsTransport:
         "_tls",
         "handshaking",
         "is_behind",
+        "max_bytes",
         "wants_write",
     )
     _tls: ssl.SSLSocket
@@ -77,7 +78,9 @@ class TlsTransport:
         self.wants_write = False
         """The handshake can't go on until the socket takes more bytes."""
         self.is_behind = False
-        """The last read filled its buffer: there may be more, of which no selector tells."""
+        """The last read took as much as it could: there may be more, of which no selector tells."""
+        self.max_bytes = _TURN_BYTES
+        """The most that one read takes."""
 
     def fileno(self) -> int:
         return self._fd
@@ -133,9 +136,9 @@ class TlsTransport:
         Java clients send a request as several records: its header, its batches, its last bytes. The kernel is asked how
         much has arrived, because a read in vain makes an exception, and a look at the selector for each costs more.
         """
-        read, limit = self._tls.read, min(len(buffer), _TURN_BYTES)
+        read, limit = self._tls.read, min(len(buffer), self.max_bytes)
         received = arrived = 0
-        while True:
+        for _ in range(_TURN_RECORDS):
             try:
                 count = cast(int, read(limit - received, buffer[received:limit]))
             except (ssl.SSLWantReadError, ssl.SSLWantWriteError):
@@ -207,9 +210,11 @@ class TlsFrameReader(FrameReader):
         frames = super().read(scratch)
         if transport.is_behind:
             received = self.received
-            while transport.is_behind and transport.pending():
+            while transport.is_behind and (rest := transport.pending()):
+                transport.max_bytes = rest  # no further record: a client that never stops has its next turn later
                 frames += super().read(scratch)
                 received += self.received
+            transport.max_bytes = _TURN_BYTES
             self.received = received
         return frames
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, nullcontext, suppress
 from datetime import UTC, datetime, timedelta, tzinfo
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from cryptography import x509
@@ -24,6 +25,7 @@ from odradek.broker.network.connection_timeouts import ConnectionSetups
 from odradek.broker.network.request import InboundRequest
 from odradek.broker.network.server import SocketServer
 from odradek.broker.network.settings import ListenerSettings, ServerSettings
+from odradek.broker.network.tls_transport import TlsTransport
 from odradek.broker.security.authentication import listener_tls
 from odradek.broker.security.authentication.listener_security import ListenerSecurity
 from odradek.broker.security.authentication.listener_tls import ListenerTls
@@ -171,6 +173,17 @@ def test_a_frame_in_many_records(serve: Serve, authority: IssuedCertificate) -> 
                     connection.sendall(part)
             for _ in range(5):
                 assert answer(connection) == data[4:]
+
+
+def test_a_client_that_sends_tiny_records_without_end_has_short_turns() -> None:
+    ours, theirs = socket.socketpair()
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    with ours, theirs:
+        transport = TlsTransport(ours, context, lambda *_: None, lambda _: None)
+        theirs.sendall(bytes(10_000))  # never taken
+        transport._tls = SimpleNamespace(read=lambda size, buffer: 1)  # type: ignore[assignment]
+        assert transport.recv_into(memoryview(bytearray(10_000))) == 80
+        assert not transport.is_behind
 
 
 def test_handshakes_run_off_the_network_threads(
