@@ -34,7 +34,7 @@ class ServerSettings:
 
     socket_request_max_bytes: int = 100 << 20
     socket_send_buffer_bytes: int = 409_600  # -1 leaves it to the system; Kafka's own default is 102,400
-    socket_receive_buffer_bytes: int = 102_400
+    socket_receive_buffer_bytes: int = 1 << 20  # as above
     socket_listen_backlog_size: int = 50
 
     connections_max_idle_ms: int = 600_000

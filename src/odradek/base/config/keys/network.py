@@ -21,7 +21,7 @@ security.inter.broker.protocol  string
 socket.connection.setup.timeout.max.ms     long    30000       -    medium  read-only     obeyed
 socket.connection.setup.timeout.ms         long    10000       -    medium  read-only     obeyed
 socket.listen.backlog.size                 int     1024        >=1  medium  read-only     obeyed
-socket.receive.buffer.bytes                int     102400      -    high    read-only     obeyed
+socket.receive.buffer.bytes                int     1048576     -    high    read-only     obeyed
 socket.request.max.bytes                   int     104857600   >=1  high    read-only     obeyed
 socket.send.buffer.bytes                   int     409600      -    high    read-only     obeyed
 """
