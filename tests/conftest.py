@@ -170,7 +170,8 @@ def kafka4_lib() -> Path:
 @pytest.fixture(scope="session")
 def kafka_peer(kafka_lib: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaPeer]:
     """A running Apache Kafka broker with a ZooKeeper of its own."""
-    peer = KafkaPeer(kafka_lib, tmp_path_factory.mktemp("apache-kafka"))
+    patient = {"zookeeper.session.timeout.ms": "18000"}
+    peer = KafkaPeer(kafka_lib, tmp_path_factory.mktemp("apache-kafka"), patient)
     try:
         peer.start()
         yield peer

@@ -10,6 +10,7 @@ import pytest
 from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-defined]
 
 from odradek.testing import OdradekCluster
+from waiting import eventually
 
 from .conftest import await_handshake, start_console
 
@@ -32,9 +33,9 @@ def test_three_designs_are_drawn_side_by_side(page: Any) -> None:
     expect(page.get_by_text("running", exact=True).last).to_be_visible()
     expect(page.get_by_text("All three designs are done.")).to_be_visible(timeout=PATIENCE_MS)
     drawing = page.frame_locator("iframe.drawing")
-    assert drawing.locator("svg").count() >= 3 * 6
     for design in ("one", "two", "three"):
         expect(drawing.locator("td", has_text=design).first).to_be_visible()
+    eventually(lambda: drawing.locator("svg").count() >= 3 * 6)
 
 
 @pytest.fixture
