@@ -7,9 +7,10 @@ from xml.etree import ElementTree
 import pytest
 
 from odradek.apps.lab.bench import page
+from odradek.apps.lab.bench.__main__ import all_figures
 from odradek.apps.lab.bench.figures import Figure, at_least, at_most
 from odradek.apps.lab.bench.floor import floors, measure_floors
-from odradek.apps.lab.bench.report import Result, rows_to_keep
+from odradek.apps.lab.bench.report import UNITS, Result, rows_to_keep
 
 ROOT = Path(__file__).parents[4]
 FACTS = {"rounds": 2, "quick": False, "CPU": "a fast one"}
@@ -27,6 +28,12 @@ def kept(group: str, title: str, ours: float, floor: float = 0.0) -> list[dict[s
     ]
     result = Result(figure, rounds, floors={"C": {"cpu_s_per_gb": floor}} if floor else {})
     return rows_to_keep([result], FACTS, "Kafka", "Odradek")
+
+
+def test_every_figure_is_known_by_its_title_and_every_metric_has_a_unit() -> None:
+    titles = [(figure.group, figure.title) for figure in all_figures()]
+    assert len(titles) == len(set(titles))
+    assert {target.metric for figure in all_figures() for target in figure.targets} <= UNITS.keys()
 
 
 def test_a_row_has_the_median_of_its_rounds_its_spread_noise_and_floor() -> None:
