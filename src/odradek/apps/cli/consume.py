@@ -250,7 +250,7 @@ def _check_group_options(offset: str | None, partitions: set[int], exit_at_end: 
     if partitions or offset is not None:
         raise WrongUsage("a group decides about partitions and offsets; leave --partition and --offset out")
     if exit_at_end:
-        raise WrongUsage("a group has no end; use --timeout-ms or --max-messages instead of --exit-at-end")
+        raise WrongUsage("--exit-at-end and --group exclude each other; use --timeout-ms or --max-messages")
 
 
 def _run(printing: Printing) -> None:
