@@ -128,8 +128,12 @@ map: $(ENV)
 	$(BIN)/python tools/map.py
 
 # The inner loop: tests without a process, a clock or tens of thousands of objects.
-check: lint
-	$(BIN)/python -m pytest --numprocesses=2 -q tests/tidy tests/scenarios tests/unit/protocol tests/unit/model \
+check:
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target lint pure-tests
+
+.PHONY: pure-tests
+pure-tests: $(ENV)
+	$(BIN)/python -m pytest --numprocesses=2 --dist=loadfile -q tests/tidy tests/scenarios tests/unit/protocol tests/unit/model \
 		tests/unit/broker/controller tests/unit/broker/coordinator tests/unit/broker/replication tests/unit/broker/quotas \
 		--ignore=tests/unit/broker/controller/test_controller.py
 

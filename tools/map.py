@@ -17,7 +17,7 @@ PAGE = ROOT / "ARCHITECTURE.md"
 BEGIN, END = "<!-- map: begin, written by `make map` -->", "<!-- map: end -->"
 DEPTH_MAX = 4
 SHOWN_WHOLE = frozenset({"odradek/apps/pipeline", "odradek/apps/console", "odradek/apps/lab", "odradek/apps/cli"})
-"""Applications whose inner rooms are told by their own pages."""
+"""Applications whose inner rooms are described by their own pages."""
 
 
 def rooms() -> Iterator[Path]:
@@ -67,9 +67,9 @@ def draw() -> str:
         used = {room_of(tuple(name.split(".")), all_rooms) for name in names}
         others = sorted(short(other) for other in used - {None, room})  # type: ignore[arg-type]
         quiet = {"base", "base/config", "model", "protocol"}
-        told = ", ".join(f"`{other}`" for other in others if other not in quiet) or "–"
+        shown = ", ".join(f"`{other}`" for other in others if other not in quiet) or "–"
         number = sum(path.name != "__init__.py" for path in own)
-        lines.append(f"| `{short(room)}/` | {purpose(room)} | {number} | {told} |")
+        lines.append(f"| `{short(room)}/` | {purpose(room)} | {number} | {shown} |")
     return "\n".join(lines)
 
 
