@@ -168,6 +168,15 @@ def await_committed(bootstrap: str, group: str, topic: str, offsets: list[int]) 
     asked.close()
 
 
+def test_a_window_that_grows_needs_no_batch_without_records(play: Play) -> None:
+    play.order(1, 2)
+    play.order(3, kind=9, at=(NOON + timedelta(hours=3)).isoformat())
+    run_once(play.spark, play.pipeline)
+    assert play.sums() == {"book": 2, "?": 1}
+    commits = play.pipeline.checkpoint / "g1" / "orders" / "commits"
+    assert [path.name for path in commits.iterdir() if path.name.isdecimal()] == ["0"], "the watermark moved"
+
+
 class DriverDied(Exception):
     """Stands for kill -9: whatever was to come after it didn't."""
 

@@ -1,7 +1,9 @@
-"""Stateful steps of views, as Spark plans them: whose rows depend on the output mode, and what state they keep."""
+"""Stateful steps of views, as Spark plans them: rows that depend on the output mode or the watermark, and the state."""
 
 from collections.abc import Iterator, Mapping
 from typing import TYPE_CHECKING, Any
+
+from odradek.apps.pipeline.spec import Mode
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
@@ -29,6 +31,21 @@ def _is_bound(frame: "DataFrame") -> bool:
     if plan is None:
         return True
     return any(_depends_on_mode(node) for node in _nodes(plan.queryExecution().analyzed()))
+
+
+def watermark_bound(frames: "Mapping[str, DataFrame]", mode: Mode) -> frozenset[str]:
+    """Views with rows, or calls of functions, that come when the watermark or the clock moves, without new records.
+
+    A deduplication, and an aggregate in update mode, only remove state then: that can wait for the next record. Spark
+    Connect shows no plans: there every view counts.
+    """
+    plans = {name: getattr(frame, "_jdf", None) for name, frame in frames.items()}
+    return frozenset(name for name, plan in plans.items() if plan is None or _waits_for_watermark(plan, mode))
+
+
+def _waits_for_watermark(plan: Any, mode: Mode) -> bool:
+    names = [node.nodeName() for node in _nodes(plan.queryExecution().analyzed()) if _depends_on_mode(node)]
+    return any(name != "Aggregate" or mode is Mode.APPEND for name in names)
 
 
 def state_shapes(frames: "Mapping[str, DataFrame]") -> dict[str, list[str]]:

@@ -1,6 +1,7 @@
 """Spark's queries of a declaration: one for the sinks that read the same sources, with their dead letters."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -10,7 +11,7 @@ from odradek.apps.pipeline.batch_transaction import BatchTransaction
 from odradek.apps.pipeline.checkpoint import Checkpoint
 from odradek.apps.pipeline.console_output import ConsoleOutput
 from odradek.apps.pipeline.lake_output import DeltaOutput, IcebergOutput
-from odradek.apps.pipeline.plan_modes import mode_bound
+from odradek.apps.pipeline.plan_modes import mode_bound, watermark_bound
 from odradek.apps.pipeline.quality import dead_letters
 from odradek.apps.pipeline.sharing import SharedQuery, share, sources_of_views
 from odradek.apps.pipeline.spec import ConsoleSink, Delivery, Pipeline, Sink, TableFormat, TableSink, TopicSink
@@ -31,6 +32,11 @@ EXACTLY_ONCE = "exactly once"
 AT_LEAST_ONCE = "at least once"
 _GUARANTEES = {Delivery.EXACTLY_ONCE: EXACTLY_ONCE, Delivery.AT_LEAST_ONCE: AT_LEAST_ONCE}
 DEAD_LETTERS = "dead_letters"
+# Batches without records, which Spark runs when the watermark has moved: each costs as much as a small one. To decide
+# on one, Spark follows the watermark through the plan that ran, and loses it where a branch reuses the exchange of
+# another; the next batch has what it found, so that the branch's state is never removed, and its windows are never
+# final. Without such batches it follows the plan as it is before that. So only a query with one view has them.
+EMPTY_BATCHES = "spark.sql.streaming.noDataMicroBatches.enabled"
 Output = Callable[["DataFrame", int], None]
 
 
@@ -51,6 +57,7 @@ class Query:
     output: Output
     sinks: tuple[SinkPlan, ...]
     shared: SharedQuery
+    has_empty_batches: bool = False
 
     def start(self, checkpoint: Checkpoint, generation: int, trigger: str | None) -> "StreamingQuery":
         """Start the query. Without a trigger it processes the available records and ends."""
@@ -61,7 +68,19 @@ class Query:
             .foreachBatch(self.output)
         )
         timed = writer.trigger(processingTime=trigger) if trigger else writer.trigger(availableNow=True)
-        return timed.start()
+        with self._empty_batches():
+            return timed.start()
+
+    @contextmanager
+    def _empty_batches(self) -> Iterator[None]:
+        """A query has the settings that its session has when it starts."""
+        settings = self.frame.sparkSession.conf
+        before = settings.get(EMPTY_BATCHES)
+        settings.set(EMPTY_BATCHES, str(self.has_empty_batches).lower())
+        try:
+            yield
+        finally:
+            settings.set(EMPTY_BATCHES, before or "true")
 
 
 def group_of(pipeline: str, query: str) -> str:
@@ -109,7 +128,9 @@ def _query(pipeline: Pipeline, views: Views, shared: SharedQuery, checkpoint: Ch
     records = _records_output(pipeline, shared.name, written_topics, checkpoint, generation)
     output = BatchOutput(len(shared.views), rows, topics, records, pipeline.dead_letters)
     sink_plans = (*(plans[sink.name] for sink in written), *([plans[DEAD_LETTERS]] if letters or topics else []))
-    return Query(shared.name, shared.mode.value, frame, output, sink_plans, shared)
+    bound = watermark_bound({name: views.frames[name] for name in shared.views}, shared.mode)
+    has_empty_batches = bool(bound) and len(shared.views) == 1
+    return Query(shared.name, shared.mode.value, frame, output, sink_plans, shared, has_empty_batches)
 
 
 def _records_output(

@@ -24,7 +24,13 @@ from odradek.apps.pipeline.plan_modes import state_shapes
 from odradek.apps.pipeline.progress import QueryProgressBoard
 from odradek.apps.pipeline.queries import Query, build, group_of, plan, table_writer
 from odradek.apps.pipeline.replay import retire_replayed
-from odradek.apps.pipeline.session import SparkTarget, jvm_of_finite_run, start_session, ui_address
+from odradek.apps.pipeline.session import (
+    SparkTarget,
+    jvm_of_finite_run,
+    start_session,
+    start_workers,
+    ui_address,
+)
 from odradek.apps.pipeline.spark_errors import in_one_sentence
 from odradek.apps.pipeline.spec import Delivery, Pipeline, TableFormat, TableSink
 from odradek.apps.pipeline.status import (
@@ -163,6 +169,8 @@ class Run:
         self._note("Spark starts …")
         spark = start_session(pipeline.name, self._options.target, settings, pipeline.state_directory)
         self._note("Spark runs; the first batch compiles its queries, which takes up to a minute")
+        if self._options.target.is_local:
+            start_workers(spark)
         self._facts = replace(self._facts, spark_ui=ui_address(spark))
         listener = self._listener()
         stop.wait_for_queries()

@@ -3,11 +3,12 @@
 import os
 import socket
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
+from threading import Thread
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
@@ -16,6 +17,7 @@ from odradek.base.errors import FatalError
 from odradek.local.java import find_java
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import SparkSession
 
 LOCAL = "local[*]"
@@ -26,13 +28,14 @@ _SETTINGS = {
     "spark.sql.session.timeZone": "UTC",
     # A rule or a transform that can't be computed for a record gives null, and the record its reason: never a crash.
     "spark.sql.ansi.enabled": "false",
-    "spark.sql.streaming.noDataMicroBatches.enabled": "true",
     # A batch that its table has already is not computed again. Spark takes that for a mistake, and fails the query; the
     # state of the batch was kept before the batch was written.
     "spark.sql.streaming.stateStore.commitValidation.enabled": "false",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.log.level": "WARN",
+    # Plans of a batch's parts are small and alike: planning each of them stage by stage costs more than it gives.
+    "spark.sql.adaptive.enabled": "false",
     # Generated classes of all plans of a batch; of those that don't fit Spark compiles each again in every batch.
     "spark.sql.codegen.cache.maxEntries": "1000",
     # Versions of the state in memory beside the one that is written: the batch before, from which it comes.
@@ -41,6 +44,8 @@ _SETTINGS = {
 _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
 # A JVM collects all of its heap whenever its classes outgrow this, and Spark's take 150 MB.
 _CLASSES = "-XX:MetaspaceSize=256m"
+# The JVM that only prints the command line of the other one.
+_LAUNCHER_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 # A Spark that lives for seconds or minutes: the optimizing compiler took 45 of 124 CPU seconds of a run over 200,000
 # orders on two cores, and gave back 2 (decision 0029).
 SHORT_LIVED = {_JAVA_OPTIONS: f"-XX:TieredStopAtLevel=1 -XX:+UseSerialGC {_CLASSES}"}
@@ -99,6 +104,9 @@ def start_session(name: str, target: SparkTarget, settings: Mapping[str, str], w
     is_local = target.master.startswith("local")
     if is_local:
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
+        os.environ.setdefault("SPARK_LAUNCHER_OPTS", _LAUNCHER_OPTIONS)
+        # Otherwise the allocator has a pool for each of many threads, and gives little of them back.
+        os.environ.setdefault("MALLOC_ARENA_MAX", "2")
     # yarn and k8s hand that home on to their workers, zip and all; a standalone cluster's workers have their own
     if "SPARK_HOME" not in os.environ and target.master.startswith(("local", "spark://")):
         os.environ["SPARK_HOME"] = str(unzipped_spark_home(work))
@@ -112,12 +120,23 @@ def start_session(name: str, target: SparkTarget, settings: Mapping[str, str], w
     session = _started(builder, {**_SETTINGS, **local, **warehouse, **settings}, target)
     if _FILE_MANAGER not in settings:
         _choose_file_manager(session)
+    _register_source(session)
     return session
 
 
 def jvm_of_finite_run(records: int) -> Mapping[str, str]:
     """Settings of the JVM for a local run that ends when it has read the records that wait, about so many."""
     return SHORT_LIVED if records <= RECORDS_OF_SHORT_RUN_MAX else _LONG_RUN
+
+
+def _register_source(session: "SparkSession") -> None:
+    """Register the data source, which Spark would find by itself, so that its tasks run in the workers of functions.
+
+    A source that Spark has found has another environment: a second daemon, and twice as many Python workers.
+    """
+    from odradek.apps.pipeline.source.data_source import TopicDataSource
+
+    session.dataSource.register(TopicDataSource)
 
 
 def _choose_file_manager(session: "SparkSession") -> None:
@@ -128,6 +147,19 @@ def _choose_file_manager(session: "SparkSession") -> None:
             session.sparkContext._jvm.java.lang.Class.forName(name)  # type: ignore[union-attr]
             session.conf.set(_FILE_MANAGER, name)
             return
+
+
+def start_workers(session: "SparkSession") -> None:
+    """Start the daemon of Python workers, and load Spark's classes of tasks, while the queries are planned."""
+
+    def rows_as_they_are(batches: "Iterator[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
+        yield from batches
+
+    def run() -> None:
+        with suppress(Exception):  # the first batch starts them then, and has the error
+            session.range(0, 1, 1, 1).mapInArrow(rows_as_they_are, "id LONG").collect()
+
+    Thread(target=run, name="start of Python workers", daemon=True).start()
 
 
 def ui_address(session: "SparkSession") -> str | None:

@@ -24,6 +24,8 @@ OffsetsByTopic = Mapping[str, Mapping[str, int]]
 # A partition with most of the keys is read by several tasks, not by one while the other cores wait.
 _RANGES_PER_BATCH = 4
 _RANGE_RECORDS_MIN = 10_000
+# A backlog's first batch is small, so that the table has rows while the JVM still compiles.
+_FIRST_BATCH_RECORDS = 10_000
 
 
 class Views:
@@ -84,6 +86,7 @@ class Views:
         options = {
             "startingOffsets": start,
             "maxOffsetsPerTrigger": str(self._pipeline.records_per_batch_max),
+            "maxOffsetsOfFirstTrigger": str(_FIRST_BATCH_RECORDS),
             "maxRecordsPerPartition": str(
                 max(_RANGE_RECORDS_MIN, self._pipeline.records_per_batch_max // _RANGES_PER_BATCH)
             ),

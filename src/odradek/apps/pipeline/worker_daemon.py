@@ -8,6 +8,8 @@ A fork copies the calling thread alone, so nothing here may start a thread; that
 of forks.
 """
 
+import gc
+import os
 from contextlib import suppress
 from importlib import import_module
 
@@ -33,6 +35,15 @@ def load_modules() -> None:
         decode_records([], None)  # numba loads its machine code at the first call
 
 
+def share_memory() -> None:
+    """Keep the modules' memory shared: a worker collects garbage after each task, which writes to every object."""
+    gc.collect()
+    gc.freeze()
+
+
 if __name__ == "__main__":
+    # Freed buffers go back to the system, not to an allocator of each worker.
+    os.environ.setdefault("ARROW_DEFAULT_MEMORY_POOL", "system")
     load_modules()
+    share_memory()
     manager()

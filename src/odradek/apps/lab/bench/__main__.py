@@ -38,11 +38,16 @@ from odradek.apps.lab.bench.security_figures import listener_stores, security_fi
 from odradek.apps.lab.bench.systems import Kafka, Odradek, System
 from odradek.apps.lab.bench.transaction_figures import transaction_figures
 from odradek.apps.lab.pipeline_speed.comparison import compare as compare_pipeline
+from odradek.apps.lab.pipeline_speed.delivery import compare_deliveries
+from odradek.apps.lab.pipeline_speed.latency import compare_latencies
 from odradek.base.errors import FatalError
 
 DEFAULT_KAFKA_LIB = ".tools/kafka-lib"
 PIPELINE = "pipeline"
+PIPELINE_LATENCY = "pipeline-latency"
+PIPELINE_DELIVERY = "pipeline-delivery"
 PIPELINE_ORDERS = 1_000_000
+DELIVERY_ORDERS = 300_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,16 +100,28 @@ def bench(options: BenchOptions) -> None:
     if not list(kafka_lib.glob("kafka-clients-*.jar")):
         raise WrongUsage(f"no Kafka jars in {kafka_lib}: run `make kafka-jars` or set ODRADEK_KAFKA_LIB")
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))  # not without stopping the brokers
-    if options.only == PIPELINE:  # compares two ways into Spark, not two brokers
-        orders = options.orders or (PIPELINE_ORDERS // 10 if options.quick else PIPELINE_ORDERS)
-        settings = dict(each.split("=", 1) for each in options.spark or () if "=" in each)
-        rounds = options.rounds or (1 if options.quick else 3)
-        compare_pipeline(orders, rounds, options.connector, kafka_lib, options.out, settings)
+    if options.only in (PIPELINE, PIPELINE_LATENCY, PIPELINE_DELIVERY):
+        pipeline_figures(options, kafka_lib)
         return
     chosen = chosen_figures(options.only)
     with tempfile.TemporaryDirectory(prefix="odradek-bench-", dir=options.directory) as directory:
         if code := run(options, chosen, Path(directory), kafka_lib):
             raise Exit(code)
+
+
+def pipeline_figures(options: BenchOptions, kafka_lib: Path) -> None:
+    """Compare two ways into Spark, or two promises, not two brokers."""
+    settings = dict(each.split("=", 1) for each in options.spark or () if "=" in each)
+    rounds = options.rounds or (1 if options.quick else 3)
+    if options.only == PIPELINE_LATENCY:
+        compare_latencies(rounds, options.connector, kafka_lib, options.out, settings)
+        return
+    most = PIPELINE_ORDERS if options.only == PIPELINE else DELIVERY_ORDERS
+    orders = options.orders or (most // 10 if options.quick else most)
+    if options.only == PIPELINE:
+        compare_pipeline(orders, rounds, options.connector, kafka_lib, options.out, settings)
+    else:
+        compare_deliveries(orders, rounds, kafka_lib, options.out, settings)
 
 
 def chosen_figures(only: str | None) -> list[Figure]:
@@ -113,7 +130,9 @@ def chosen_figures(only: str | None) -> list[Figure]:
     wanted = groups if only is None else only.split(",")
     if unknown := set(wanted) - set(groups):
         raise WrongUsage(
-            f"no figures {', '.join(sorted(unknown))}; there are {', '.join(groups)}, and {PIPELINE} alone", "--only"
+            f"no figures {', '.join(sorted(unknown))}; there are {', '.join(groups)}, and alone {PIPELINE}, "
+            f"{PIPELINE_LATENCY} and {PIPELINE_DELIVERY}",
+            "--only",
         )
     return [figure for figure in figures if figure.group in wanted]
 

@@ -2,9 +2,9 @@
 
     make bench BENCH='--only pipeline --rounds 5 --connector .tools/spark-connector'
 
-Both run as processes from their start to their end: seconds, CPU seconds of the process and all below it, the most
-memory that they had together, and the broker's CPU. What is said of ratios is the median of the rounds' own. Without
---connector the plain script reads through `format("odradek")`.
+Both run as processes from their start to their end: seconds, those until the table has its first rows, CPU seconds of
+the process and all below it, the most memory that they had together, and the broker's CPU. What is said of ratios is
+the median of the rounds' own. Without --connector the plain script reads through `format("odradek")`.
 """
 
 import json
@@ -24,6 +24,7 @@ from typing import Final
 from odradek.apps.lab.bench.process_stats import cpu_seconds
 from odradek.apps.lab.bench.systems import BenchError, Odradek, System
 from odradek.apps.lab.pipeline_speed.family_cost import FamilyCost, metered_family
+from odradek.apps.lab.pipeline_speed.written_rows import table_commits
 from odradek.apps.pipeline.sample_orders import CATEGORIES, OrderMaker, Shop
 from odradek.apps.pipeline.scaffold import init_project
 from odradek.client.cluster_client import ClusterClient
@@ -58,23 +59,28 @@ def compare(
             PIPELINE: lambda: pipeline(broker, directory, settings),
             PLAIN: lambda: plain(broker, directory, connector),
         }
-        measured = [measure(broker, ways, orders, number) for number in range(rounds)]
+        tables = {PIPELINE: directory / NAME / "data" / "orders", PLAIN: directory / "plain" / "orders"}
+        measured = [measure(broker, ways, tables, orders, number) for number in range(rounds)]
     if out:
         out.write_text(json.dumps(measured))
     print(table(measured))
 
 
 def fill(bootstrap: str, orders: int) -> None:
-    with ClusterClient(bootstrap) as client:
-        create_topic(client, f"{NAME}.orders", partitions=PARTITIONS)
-        create_topic(client, f"{NAME}.categories", partitions=1, configs={"cleanup.policy": "compact"})
-        for name in ("plain-revenue", "plain-dead-letters"):
-            create_topic(client, f"{NAME}.{name}", partitions=1)
+    create_topics(bootstrap)
     maker = OrderMaker(1)
     with Shop(bootstrap, orders=f"{NAME}.orders", categories=f"{NAME}.categories") as shop:
         shop.describe(CATEGORIES)
         for made in range(0, orders, _ORDERS_AT_ONCE):  # an order that waits for a minute to be written is late
             shop.sell_at_once(maker.make(min(_ORDERS_AT_ONCE, orders - made), datetime.now(UTC)))
+
+
+def create_topics(bootstrap: str) -> None:
+    with ClusterClient(bootstrap) as client:
+        create_topic(client, f"{NAME}.orders", partitions=PARTITIONS)
+        create_topic(client, f"{NAME}.categories", partitions=1, configs={"cleanup.policy": "compact"})
+        for name in ("plain-revenue", "plain-dead-letters"):
+            create_topic(client, f"{NAME}.{name}", partitions=1)
 
 
 def pipeline(broker: System, directory: Path, settings: Mapping[str, str]) -> list[str]:
@@ -94,20 +100,23 @@ def plain(broker: System, directory: Path, connector: Path | None) -> list[str]:
     return [str(python), str(PLAIN_JOB), broker.bootstrap, NAME, str(directory / "plain"), source, str(ivy)]
 
 
-def measure(broker: System, ways: dict[str, Callable[[], list[str]]], orders: int, number: int) -> dict[str, Run]:
+def measure(
+    broker: System, ways: dict[str, Callable[[], list[str]]], tables: Mapping[str, Path], orders: int, number: int
+) -> dict[str, Run]:
     found: dict[str, Run] = {}
     for name in list(ways) if number % 2 == 0 else list(ways)[::-1]:
         command = ways[name]()
         environment = os.environ | {"PYSPARK_PYTHON": command[0]}
-        began, broker_cpu = time.monotonic(), cpu_seconds(broker.broker_pids)
+        began, broker_cpu = time.time(), cpu_seconds(broker.broker_pids)
         process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, env=environment)
         cost: FamilyCost = metered_family(process)
         if process.returncode:
             raise BenchError(f"{name} ended with status {process.returncode}")
-        seconds = time.monotonic() - began
+        seconds = time.time() - began
         used = cpu_seconds(broker.broker_pids) - broker_cpu
         found[name] = {
             "seconds": seconds,
+            "first_row_s": min(at for at, _ in table_commits(tables[name])) - began,
             "rows_per_second": orders / seconds,
             "cpu_s": cost.cpu_s,
             "memory_mb": cost.memory_mb,

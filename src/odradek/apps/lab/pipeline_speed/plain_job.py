@@ -1,9 +1,9 @@
 """The sample pipeline's work as one would write it by hand: Spark's own connector, three queries, no Odradek.
 
-    python plain_job.py BOOTSTRAP NAME DIRECTORY FORMAT IVY_DIRECTORY
+    python plain_job.py BOOTSTRAP NAME DIRECTORY FORMAT IVY_DIRECTORY [TRIGGER]
 
 FORMAT is `kafka` (the connector, whose jars Ivy keeps), or `odradek` to see what the data source alone changes. Reads
-what is there, in batches of at most 100,000, and ends.
+what is there, in batches of at most 250,000, and ends; with a TRIGGER (`1 second`) goes on until it is stopped.
 """
 
 import sys
@@ -15,7 +15,7 @@ CONNECTOR = "org.apache.spark:spark-sql-kafka-0-10_2.13:4.0.0"
 SCHEMA = "order_id STRING, customer STRING, category_id INT, quantity INT, amount DOUBLE, at TIMESTAMP"
 
 
-def main(bootstrap: str, name: str, directory: str, source: str, ivy: str) -> None:
+def main(bootstrap: str, name: str, directory: str, source: str, ivy: str, trigger: str = "") -> None:
     builder = SparkSession.builder.config("spark.ui.enabled", "false").config("spark.sql.shuffle.partitions", "4")
     if source == "kafka":
         builder = builder.config("spark.jars.packages", CONNECTOR).config("spark.jars.ivy", ivy)
@@ -42,11 +42,12 @@ def main(bootstrap: str, name: str, directory: str, source: str, ivy: str) -> No
     topic = windows.writeStream.format(source).options(**brokers).option("topic", f"{name}.plain-revenue")
     letters = bad.writeStream.format(source).options(**brokers).option("topic", f"{name}.plain-dead-letters")
     for number, writer in enumerate((table, topic.outputMode("update"), letters)):
-        writer.option("checkpointLocation", f"{directory}/checkpoint-{number}").trigger(availableNow=True).start()
+        kept = writer.option("checkpointLocation", f"{directory}/checkpoint-{number}")
+        (kept.trigger(processingTime=trigger) if trigger else kept.trigger(availableNow=True)).start()
     for query in spark.streams.active:
         query.awaitTermination()
     spark.stop()
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:6])
+    main(*sys.argv[1:])

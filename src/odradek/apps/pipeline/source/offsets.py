@@ -14,6 +14,7 @@ from odradek.model.topology import TopicPartition
 
 Offsets: TypeAlias = dict[TopicPartition, int]
 OffsetsJson: TypeAlias = dict[str, dict[str, int]]
+_FIRST_SHARE_MAX = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +76,15 @@ def limited(start: Offsets, end: Offsets, max_records: int) -> Offsets:
         p: start[p] + max(1, max_records * waiting[p] // total) if p in waiting else end_offset
         for p, end_offset in end.items()
     }
+
+
+def records_of_first_batch(start: Offsets, end: Offsets, max_records: int, first: int | None) -> int:
+    """Records to read in the first batch after a start: few of many, so that the first rows come early.
+
+    A batch costs seconds of its own while a JVM is cold, so what is a few times as much is read at once.
+    """
+    waiting = sum(max(0, offset - start.get(p, offset)) for p, offset in end.items())
+    return max_records if first is None or waiting <= _FIRST_SHARE_MAX * first else min(first, max_records)
 
 
 def split_ranges(

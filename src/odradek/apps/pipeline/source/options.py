@@ -51,6 +51,7 @@ class ReadOptions:
     no_record_that_late_is_latest: bool
     fail_on_data_loss: bool
     max_offsets_per_trigger: int | None
+    max_offsets_of_first_trigger: int | None
     min_offsets_per_trigger: int | None
     max_trigger_delay_ms: int
     min_partitions: int | None
@@ -104,6 +105,7 @@ def read_options(options: Options, *, streaming: bool) -> ReadOptions:
         no_record_that_late_is_latest=strategy == "latest",
         fail_on_data_loss=_flag(options, "failOnDataLoss", default=True),
         max_offsets_per_trigger=_positive(options, "maxOffsetsPerTrigger"),
+        max_offsets_of_first_trigger=_positive(options, "maxOffsetsOfFirstTrigger"),
         min_offsets_per_trigger=_positive(options, "minOffsetsPerTrigger"),
         max_trigger_delay_ms=_duration_ms(options, "maxTriggerDelay", _DEFAULT_MAX_TRIGGER_DELAY_MS),
         min_partitions=_positive(options, "minPartitions"),

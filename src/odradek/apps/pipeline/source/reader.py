@@ -12,7 +12,15 @@ from pyspark.sql.types import StructType
 from odradek.apps.pipeline.source.cluster import Cluster
 from odradek.apps.pipeline.source.errors import DataLoss
 from odradek.apps.pipeline.source.fetching import RangeReader
-from odradek.apps.pipeline.source.offsets import OffsetRange, Offsets, from_json, limited, split_ranges, to_json
+from odradek.apps.pipeline.source.offsets import (
+    OffsetRange,
+    Offsets,
+    from_json,
+    limited,
+    records_of_first_batch,
+    split_ranges,
+    to_json,
+)
 from odradek.apps.pipeline.source.options import ReadOptions
 from odradek.apps.pipeline.source.read_limits import (
     ReadAllAvailable,
@@ -63,6 +71,7 @@ class TopicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._available_now: Offsets | None = None
         self._last_batch_at = monotonic()
         self._latest_seen: Offsets = {}
+        self._has_read = False
 
     def initialOffset(self) -> dict[str, Any]:
         return to_json(self._cluster.resolve(self._options.start, self._cluster.partitions(), start=True))
@@ -85,8 +94,15 @@ class TopicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._last_batch_at = monotonic()
         if isinstance(limit, ReadMaxRows):
             new = [p for p in latest if p not in begin]
-            latest = limited(begin | self._cluster.earliest(new), latest, limit.max_rows)
+            latest = self._limited(begin | self._cluster.earliest(new), latest, limit.max_rows)
         return to_json(latest)
+
+    def _limited(self, begin: Offsets, latest: Offsets, most: int) -> Offsets:
+        if not self._has_read:
+            most = records_of_first_batch(begin, latest, most, self._options.max_offsets_of_first_trigger)
+        end = limited(begin, latest, most)
+        self._has_read = self._has_read or end != begin
+        return end
 
     def reportLatestOffset(self) -> dict[str, Any] | None:
         return to_json(self._latest_seen) if self._latest_seen else None

@@ -7,7 +7,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from odradek.apps.pipeline.source.errors import OptionError
-from odradek.apps.pipeline.source.offsets import OffsetRange, from_json, limited, parse_offsets, split_ranges, to_json
+from odradek.apps.pipeline.source.offsets import (
+    OffsetRange,
+    from_json,
+    limited,
+    parse_offsets,
+    records_of_first_batch,
+    split_ranges,
+    to_json,
+)
 from odradek.model.topology import TopicPartition
 
 A0, A1 = TopicPartition("a", 0), TopicPartition("a", 1)
@@ -25,6 +33,14 @@ def test_a_limit_is_shared_by_what_waits() -> None:
     assert limited(start, end, 1000) == end
     assert limited(start, end, 1) == {A0: 1, A1: 101}  # none starves
     assert limited(start, start, 1) == start
+
+
+@pytest.mark.parametrize(
+    ("waiting", "first", "read"),
+    [(1_000_000, 10_000, 10_000), (50_000, 10_000, 250_000), (1_000_000, None, 250_000), (9_000_000, 900_000, 250_000)],
+)
+def test_the_first_batch_of_many_records_is_small(waiting: int, first: int | None, read: int) -> None:
+    assert records_of_first_batch({A0: 7}, {A0: 7 + waiting, A1: 5}, 250_000, first) == read
 
 
 @given(
