@@ -27,6 +27,7 @@ from odradek.apps.lab.bench.systems import BenchError, Odradek, System
 from odradek.apps.lab.pipeline_speed.comparison import NAME, PIPELINE, PLAIN, create_topics, pipeline, plain
 from odradek.apps.lab.pipeline_speed.written_rows import table_commits
 from odradek.apps.pipeline.sample_orders import CATEGORIES, OrderMaker, SentRecord, Shop
+from odradek.local.owned_process import Child, start_process
 
 RATE: Final = 1_000
 WARM_S: Final = 60.0
@@ -83,12 +84,11 @@ def _one_run(name: str, connector: Path | None, kafka_lib: Path, settings: Mappi
             command = [*plain(broker, directory, connector), "1 second"]
             table, letters = directory / "plain" / "orders", f"{NAME}.plain-dead-letters"
         sold, arrivals = Sold(), Arrivals(broker.bootstrap, letters)
-        with (directory / "run.log").open("wb") as log:
-            environment = os.environ | {"PYSPARK_PYTHON": command[0]}
-            process = subprocess.Popen(command, stdout=log, stderr=log, env=environment, start_new_session=True)
-            stack.callback(_end, process)
-            since = _sell(broker.bootstrap, table, process, sold)
-            time.sleep(_LAST_ROWS_S)
+        environment = os.environ | {"PYSPARK_PYTHON": command[0]}
+        process = start_process(command, directory / "run.log", environment)
+        stack.callback(_end, process)
+        since = _sell(broker.bootstrap, table, process, sold)
+        time.sleep(_LAST_ROWS_S)
         if process.poll() is not None:
             raise BenchError(f"{name} ended: {(directory / 'run.log').read_text()[-2000:]}")
         there = arrivals.stop()
@@ -102,7 +102,7 @@ def _one_run(name: str, connector: Path | None, kafka_lib: Path, settings: Mappi
         }
 
 
-def _sell(bootstrap: str, table: Path, process: "subprocess.Popen[bytes]", sold: Sold) -> float:
+def _sell(bootstrap: str, table: Path, process: Child, sold: Sold) -> float:
     """Sell until orders were measured; return the time from which on they count."""
     maker, began, first_row, made = OrderMaker(1), time.time(), None, 0
     with Shop(bootstrap, orders=f"{NAME}.orders", categories=f"{NAME}.categories") as shop:
@@ -182,7 +182,7 @@ def _percentiles(name: str, seconds: Sequence[float]) -> Latencies:
     return {f"{name}_p{share}_s": ordered[min(len(ordered) - 1, len(ordered) * share // 100)] for share in (50, 99)}
 
 
-def _end(process: "subprocess.Popen[bytes]") -> None:
+def _end(process: Child) -> None:
     if process.poll() is None:
         os.killpg(process.pid, signal.SIGTERM)
         try:
