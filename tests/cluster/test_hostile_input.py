@@ -246,9 +246,10 @@ def cpu_s_of(broker: OwnBroker, data: bytes) -> float:
 @pytest.mark.parametrize("growth_max", [256 * MEGABYTE])
 @pytest.mark.parametrize("payload", FULL_OF_TAGS.values(), ids=FULL_OF_TAGS.keys())
 def test_cve_2026_111115_millions_of_tagged_fields_cost_little(broker: OwnBroker, payload: bytes) -> None:
-    """Beside a frame of the same size that is refused by its version. Reading them all took a hundred times as long."""
+    """Beside a frame of the same size that is refused by its version, and costs no more than its receipt: three to five
+    times as much. Reading them all took a hundred times as long."""
     harmless = header(ApiKey.METADATA, 99) + bytes(len(payload) - 10)
-    assert cpu_s_of(broker, framed(payload)) < 5 * cpu_s_of(broker, framed(harmless))
+    assert cpu_s_of(broker, framed(payload)) < 10 * cpu_s_of(broker, framed(harmless))
 
 
 # ---- batches
