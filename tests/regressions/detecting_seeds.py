@@ -27,4 +27,7 @@ DETECTING_SEEDS: dict[str, tuple[int, ...]] = {
     "a topic is deleted without waiting for the brokers that are away": (0, 100004, 200008),
     "a gap gets no benefit of the doubt after leadership moved": (12, 100034, 200002),
     "KIP-497: only the confirmed ISR is waited for": (21, 100014, 200016),
+    "KIP-447: a member of a former generation commits offsets in a transaction": (1,),
+    "KIP-966: the high watermark advances below min.insync.replicas": (2,),
+    "KAFKA-3919: a torn tail stays in the log after a power failure": (2,),
 }

@@ -16,6 +16,7 @@ from odradek.broker.log.core.key_map import KeyMap
 from odradek.broker.log.core.producer_state import ProducerStates, Staged
 from odradek.broker.log.files import partition_log
 from odradek.broker.log.files.leader_epochs import LeaderEpochCache
+from odradek.broker.log.files.segment import Segment
 from odradek.broker.replication import replica_manager
 from odradek.broker.replication.core import followers
 from odradek.broker.replication.core.outcomes import COMMITTED, NO_ADVANCE, Appended
@@ -291,3 +292,23 @@ def reassignment_without_waiting(patch: pytest.MonkeyPatch) -> None:
 class _SetOfAll(set[int]):
     def issuperset(self, other: object) -> bool:
         return True
+
+
+# ---- commits and recovery
+
+
+@mutant("KIP-966: the high watermark advances below min.insync.replicas")
+def lone_replica_commits(patch: pytest.MonkeyPatch) -> None:
+    advance = Partition._advance_high_watermark
+
+    def alone(self: Any) -> bool:
+        with pytest.MonkeyPatch.context() as within:
+            within.setattr(Partition, "_min_isr", lambda self: 1)
+            return advance(self)
+
+    patch.setattr(Partition, "_advance_high_watermark", alone)
+
+
+@mutant("KAFKA-3919: a torn tail stays in the log after a power failure")
+def torn_tail_stays(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Segment, "cut_back", lambda self, size, next_offset: None)

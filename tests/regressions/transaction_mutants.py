@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from odradek.base.errors import ErrorCode
+from odradek.broker.coordinator.groups import group_offsets
 from odradek.broker.coordinator.groups.group_entry import GroupWriter, OffsetWrite
 from odradek.broker.coordinator.transactions import transaction_log
 from odradek.broker.coordinator.transactions.core import decisions
@@ -85,6 +86,10 @@ def epochs_stay_in_version_2(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(decisions, "EPOCH_BUMP_VERSION", 99)
 
 
+def offsets_of_any_generation(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(group_offsets, "may_commit_in_transaction", lambda group, committer: ErrorCode.NONE)
+
+
 TRANSACTION_MUTANTS: dict[str, Plant] = {
     "KAFKA-14402: a batch of a transaction is appended without asking its coordinator": without_verification,
     "a transaction coordinator that takes over begins with nothing": without_replay,
@@ -97,5 +102,6 @@ TRANSACTION_MUTANTS: dict[str, Plant] = {
     "a transaction without its producer stays open": without_timeout,
     "offsets that a transaction commits count before its end": offsets_count_at_once,
     "offsets of an aborted transaction count": offsets_of_aborted_ones_count,
+    "KIP-447: a member of a former generation commits offsets in a transaction": offsets_of_any_generation,
     "version 2: the epoch stays when a transaction ends": epochs_stay_in_version_2,
 }

@@ -168,12 +168,18 @@ class Actions:
             self._cluster.java.disconnect(self._cluster.chance.choice(list(self._cluster.java.connections.values())))
 
     def consumer_reads(self) -> None:
-        """Read from the brokers that believe they lead. Committed offsets are in range of them, for ever, unless the
-        consumer knows of a later leader, which it tells them."""
-        tp = self._cluster.chance.choice(list(self._cluster.consumed))
-        leaders = [broker for broker in self._cluster.brokers.values() if broker.leads(tp)]
-        for broker in self._cluster.chance.sample(leaders, len(leaders)):
+        """Read from the brokers that believe they lead, of a partition with several of them if there is one. Committed
+        offsets are in range of them, for ever, unless the consumer knows of a later leader, which it tells them."""
+        leaders = {tp: self._leaders(tp) for tp in self._cluster.consumed}
+        disputed = [tp for tp, brokers in leaders.items() if len(brokers) > 1]
+        tp = self._cluster.chance.choice(disputed or list(leaders))
+        for broker in leaders[tp]:
             self._read_from(broker, tp)
+
+    def _leaders(self, tp: TopicPartition) -> list[SimulatedBroker]:
+        """Return the brokers that believe they lead, the present leader first."""
+        believing = [broker for broker in self._cluster.brokers.values() if broker.leads(tp)]
+        return sorted(believing, key=lambda broker: -broker.replicas.partitions[tp].leader_epoch)
 
     def _read_from(self, broker: SimulatedBroker, tp: TopicPartition) -> None:
         log, offset = broker.replicas.partitions[tp].log, self._cluster.consumed[tp]

@@ -19,8 +19,8 @@ from odradek.sim.clients.transformer import TRANSFORMERS, Transformer
 _FIRST_NUMBER = 401
 _TRANSFORMERS_MAX = 3
 _MEMBERS = 2
-_PAUSE = 120
-"""Longest pause of a member: others take its partition meanwhile."""
+_PAUSE = (10, 120)
+"""Pauses of a member, in times that it could have acted: others take its partition meanwhile."""
 
 
 class CopyingCluster(ClusterAccess, Protocol):
@@ -73,14 +73,16 @@ class Copying:
             self.transformers.append(self._new_transformer(last.number + 1))
 
     def _disturb_member(self, next_number: int) -> None:
-        """Let the owner of the partition pause, or end without LeaveGroup and another member begin."""
-        owners = [t for t in self.transformers if isinstance(t, GroupTransformer) and t.owns_source]
+        """Let the owner of the partition pause with its transaction open; or it dies without LeaveGroup, and another
+        member begins."""
+        members = [each for each in self.transformers if isinstance(each, GroupTransformer)]
+        owners = [each for each in members if each.owns_source]
         if not owners:
             return
         owner = self._cluster.chance.choice(owners)
         if self._cluster.chance.random() < 0.7:
-            owner.pause = self._cluster.chance.randint(10, _PAUSE)
-            self._cluster.trace.append(f"transformer {owner.number} pauses")
+            owner.pause_before_end = self._cluster.chance.randint(*_PAUSE)
+            self._cluster.trace.append(f"transformer {owner.number} is to pause before the end of its transaction")
         else:
             self._cluster.trace.append(f"transformer {owner.number} dies, {next_number} begins")
             owner.die()
@@ -97,7 +99,7 @@ class Copying:
         for transformer in self.transformers:
             transformer.hurries = True
             if isinstance(transformer, GroupTransformer):
-                transformer.pause = 0
+                transformer.pause = transformer.pause_before_end = 0
 
     # ---- checks
 

@@ -155,7 +155,13 @@ class Faults:
             self._cluster.world.notify_failed_directory(broker.id)
 
     def session_expires(self) -> None:
-        """End the session of a broker that is dead, or only cut off from ZooKeeper."""
+        """End the session of a broker that is dead, or only cut off from ZooKeeper. While a topic is deleted, it is one
+        without a replica of it: the deletion doesn't wait for that broker."""
+        if uninvolved := self._without_deleted_topics():
+            broker_id = self._cluster.chance.choice(uninvolved)
+            self._cluster.trace.append(f"the session of broker {broker_id} expires")
+            self._cluster.lose(broker_id)
+            return
         broker_id = self._cluster.chance.choice(self._cluster.broker_ids)
         lives = broker_id in self._cluster.brokers
         if broker_id in self._cluster.world.znodes.registered and (
@@ -163,6 +169,15 @@ class Faults:
         ):
             self._cluster.trace.append(f"the session of broker {broker_id} expires")
             self._cluster.lose(broker_id)
+
+    def _without_deleted_topics(self) -> list[int]:
+        """Return the brokers with a session that have no replica of the topics that are being deleted."""
+        znodes = self._cluster.world.znodes
+        deleted = [tp for topic in sorted(znodes.to_delete) for tp in self._cluster.partitions_of(topic)]
+        involved = {broker_id for tp in deleted for broker_id in self._cluster.replicas_of(tp).replicas}
+        if not deleted or self._cluster.weak is not None:
+            return []
+        return [each for each in self._cluster.broker_ids if each in znodes.registered and each not in involved]
 
     def session_of_dead_broker_expires(self) -> None:
         dead = sorted(self._cluster.world.znodes.registered.keys() - self._cluster.brokers.keys())

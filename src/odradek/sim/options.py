@@ -87,6 +87,8 @@ _BANK_WEIGHTS = {
     "time_passes": 12,
 }
 """Faults end sooner than in other stories: a transfer needs many steps in a row."""
+_COPIES_IN_GROUP_WEIGHTS = {"transformer_is_replaced": 8, "time_passes": 24}
+"""A member loses its partition when its session has passed, while its transaction is open."""
 LEDGER = "ledger"
 """The topic of transactions; no other producer writes to it."""
 COPIES = "copies"
@@ -153,7 +155,7 @@ class Options:
             return drawn
         drawn, luck = drawn._with_transactions(chance), Random(f"bank of {seed}")
         if Random(f"copies of {seed}").random() < 0.5:
-            drawn = replace(drawn, copies_in_group=any(plan.name == COPIES for plan in drawn.topics))
+            drawn = drawn._with_copies_in_group()
         return drawn._with_bank(luck) if luck.random() < 0.5 else drawn
 
     def _with_transactions(self, chance: Random) -> "Options":
@@ -170,6 +172,11 @@ class Options:
             weights |= {"transformer_acts": 0, "transformer_is_replaced": 0}
         topics = (*self.topics, *plans)
         return replace(self, topics=topics, transactions=True, transaction_version=version, weights=weights)
+
+    def _with_copies_in_group(self) -> "Options":
+        if not any(plan.name == COPIES for plan in self.topics):
+            return self
+        return replace(self, copies_in_group=True, weights={**self.weights, **_COPIES_IN_GROUP_WEIGHTS})
 
     def _with_bank(self, chance: Random) -> "Options":
         common = {key: self.topics[0].config[key] for key in ("min.insync.replicas", "segment.bytes")}

@@ -30,6 +30,8 @@ class Replica(Protocol):
     def is_leader(self) -> bool: ...
     @property
     def leader_epoch(self) -> int: ...
+    @property
+    def is_under_min_isr(self) -> bool: ...
 
 
 class PartitionHistory:
@@ -43,6 +45,7 @@ class PartitionHistory:
         self._acknowledged_by: dict[int, int] = {}  # leader epoch → broker
         self._readings: dict[int, LogReading] = {}
         self._watermarks: dict[tuple[object, int], int] = {}  # of a leader in an epoch
+        self._under_min_isr: set[tuple[object, int]] = set()  # leaders that had too few replicas in sync when last seen
 
     # ---- after each step
 
@@ -79,8 +82,12 @@ class PartitionHistory:
             return
         key = life, replica.leader_epoch
         before = self._watermarks.get(key, -1)
+        was_under = key in self._under_min_isr
+        (self._under_min_isr.add if replica.is_under_min_isr else self._under_min_isr.discard)(key)
         if watermark == before:
             return
+        if was_under and key in self._under_min_isr:
+            raise Violation(f"{self.name}: leader {broker_id} commits up to {watermark} below min.insync.replicas")
         if watermark < before:
             raise Violation(f"{self.name}: the watermark of leader {broker_id} went back to {watermark}")
         self._watermarks[key] = watermark

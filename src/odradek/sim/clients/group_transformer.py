@@ -46,6 +46,7 @@ class GroupTransformer(Transformer):
             timeout_ms=_TIMEOUT_MS,
         )
         self.pause = 0  # the number of times that it could act and doesn't
+        self.pause_before_end = 0  # as long a pause, before it commits or aborts
         self._membership = GroupMembership(number, [source], cluster, offsets)
 
     @property
@@ -62,6 +63,8 @@ class GroupTransformer(Transformer):
         return self._committer.generation == self._membership.generation
 
     def act(self, chance: Random, *, begins: bool = True) -> None:
+        if self.phase is Phase.ENDING and self.pause_before_end:
+            self.pause, self.pause_before_end = self.pause_before_end, 0
         if self.pause:
             self.pause -= 1
             return

@@ -29,9 +29,11 @@ class Replicas:
     def cut(self, broker_id: int, offset: int) -> None:
         self._logs[broker_id].truncate_to(offset)
 
-    def look(self, broker_id: int, watermark: int, *, leads: bool = False, epoch: int = 0) -> None:
+    def look(self, broker_id: int, watermark: int, *, leads: bool = False, epoch: int = 0, alone: bool = False) -> None:
         log = self._logs[broker_id]
-        replica: Any = SimpleNamespace(log=log, high_watermark=watermark, is_leader=leads, leader_epoch=epoch)
+        replica: Any = SimpleNamespace(
+            log=log, high_watermark=watermark, is_leader=leads, leader_epoch=epoch, is_under_min_isr=alone
+        )
         self.history.check()
         self.history.check_log(broker_id, "a life", log, replica)
 

@@ -100,3 +100,12 @@ def test_a_log_that_was_cut_is_read_again(replicas: Replicas) -> None:
     replicas.look(0, 1, leads=True)
     replicas.write(1, "b")
     replicas.look(1, 1, leads=True, epoch=1)
+
+
+def test_a_leader_without_enough_replicas_in_sync_commits_nothing(replicas: Replicas) -> None:
+    replicas.write(0, "a")
+    replicas.write(0, "b")
+    replicas.look(0, 0, leads=True)
+    replicas.look(0, 1, leads=True, alone=True)  # committed before the ISR shrank, in the same step
+    with pytest.raises(Violation, match=r"leader 0 commits up to 2 below min\.insync\.replicas"):
+        replicas.look(0, 2, leads=True, alone=True)
