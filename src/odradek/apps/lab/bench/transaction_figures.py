@@ -67,6 +67,7 @@ def produce(transaction_ms: int, work: Work, system: System) -> Iterator[Callabl
     """Java's producer at full speed; the latency is that of an end whose records are acknowledged already."""
     with topic(system, new_topic_name(), PARTITIONS) as name:
         seconds = 3 if work.quick else 10
+        work.clients.probe("produce", system, name, seconds, transaction_ms, program=PROBE)  # the JVM's compiler
         yield lambda: work.clients.probe("produce", system, name, seconds, transaction_ms, program=PROBE)
 
 
@@ -77,6 +78,8 @@ def open_at_once(count: int, work: Work, system: System) -> Iterator[Callable[[]
         topic(system, new_topic_name(), PARTITIONS) as name,
         ManyTransactions(system, name, PARTITIONS, new_ids(work.scaled(count))) as transactions,
     ):
+        transactions.open()
+        transactions.end()
 
         def measure() -> Metrics:
             before, start = cpu_seconds(system.broker_pids), time.monotonic()
