@@ -177,6 +177,19 @@ def test_a_window_that_grows_needs_no_batch_without_records(play: Play) -> None:
     assert [path.name for path in commits.iterdir() if path.name.isdecimal()] == ["0"], "the watermark moved"
 
 
+def test_without_records_final_windows_of_a_second_view_wait(play: Play) -> None:
+    """They come with the next ones: its branch reuses the exchange of the first, and has the watermark nevertheless."""
+    text = (play.pipeline.directory / "pipeline.toml").read_text().replace('mode = "update"', 'mode = "append"')
+    pipeline = declare(play.pipeline.directory, text)
+    play.order(1, 2)
+    play.order(3, kind=9, at=(NOON + timedelta(hours=3)).isoformat())
+    run_once(play.spark, pipeline)
+    assert play.sums() == {}
+    play.order(4, kind=9, at=(NOON + timedelta(hours=3)).isoformat())
+    run_once(play.spark, pipeline)
+    assert play.sums() == {"book": 2}
+
+
 class DriverDied(Exception):
     """Stands for kill -9: whatever was to come after it didn't."""
 

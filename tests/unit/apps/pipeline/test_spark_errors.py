@@ -4,7 +4,7 @@ import pytest
 from py4j.protocol import Py4JNetworkError
 from pyspark.errors import AnalysisException
 
-from odradek.apps.pipeline.spark_errors import in_one_sentence, told
+from odradek.apps.pipeline.spark_errors import error_text, in_one_sentence
 from odradek.base.errors import FatalError
 
 
@@ -34,7 +34,7 @@ from odradek.base.errors import FatalError
     ],
 )
 def test_without_plan_and_trace(text: str, sentence: str) -> None:
-    assert told(RuntimeError(text)) == sentence
+    assert error_text(RuntimeError(text)) == sentence
 
 
 def test_only_what_is_sparks() -> None:
