@@ -60,6 +60,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.driver.host", "127.0.0.1")
         .config("spark.sql.shuffle.partitions", "2")
+        .config("spark.sql.adaptive.enabled", "false")  # as in sessions of pipelines
         .config("spark.sql.codegen.wholeStage", "false")  # a handful of rows: plans cost more than work
         .config("spark.sql.session.timeZone", "UTC")
         .config("spark.sql.warehouse.dir", str(directory / "warehouse"))

@@ -93,7 +93,7 @@ def test_what_a_member_is_told_survives_the_way() -> None:
         ("", {"t": 1}, "m", "group '' is illegal"),
         ("a/b", {"t": 1}, "m", "group 'a/b' is illegal"),
         ("g", {"t": 1}, "..", "member id '..' is illegal"),
-        ("g", {"t": 0}, "m", "0 streams of t"),
+        ("g", {"t": 0}, "m", "0 is not a number of streams of t"),
         ("g", {"t/u": 1}, "m", "Topic name is invalid"),
     ],
 )
