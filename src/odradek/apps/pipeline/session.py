@@ -53,7 +53,9 @@ SHORT_LIVED = {_JAVA_OPTIONS: f"-XX:TieredStopAtLevel=1 -XX:+UseSerialGC {_CLASS
 RECORDS_OF_SHORT_RUN_MAX = 400_000
 # State, which lives long, is most of the heap: 280 bytes for each key to deduplicate by and each view. The generation
 # of new objects is bounded, so that the rest of the heap is for it.
-_LONG_RUN = {_JAVA_OPTIONS: f"-XX:+UseSerialGC -XX:MaxNewSize=256m {_CLASSES}", "spark.driver.memory": "1536m"}
+_LONG_RUN = {_JAVA_OPTIONS: f"-XX:+UseSerialGC -XX:MaxNewSize=256m {_CLASSES}"}
+_HEAP_WITHOUT_STATE_MB, _HEAP_MIN_MB, _HEAP_MAX_MB = 450, 1024, 4096
+_STATE_BYTES_PER_RECORD = 600  # of two views
 # Where it has no native library, Hadoop's default for files forks a process to change a mode or to read a link, several
 # for each file of a checkpoint: a third of the CPU of a small batch. This one forks fewer. The package is that of 4.1
 # and later, or of 4.0.
@@ -126,7 +128,10 @@ def start_session(name: str, target: SparkTarget, settings: Mapping[str, str], w
 
 def jvm_of_finite_run(records: int) -> Mapping[str, str]:
     """Settings of the JVM for a local run that ends when it has read the records that wait, about so many."""
-    return SHORT_LIVED if records <= RECORDS_OF_SHORT_RUN_MAX else _LONG_RUN
+    if records <= RECORDS_OF_SHORT_RUN_MAX:
+        return SHORT_LIVED
+    heap_mb = _HEAP_WITHOUT_STATE_MB + records * _STATE_BYTES_PER_RECORD // 10**6
+    return _LONG_RUN | {"spark.driver.memory": f"{max(_HEAP_MIN_MB, min(heap_mb, _HEAP_MAX_MB))}m"}
 
 
 def _register_source(session: "SparkSession") -> None:

@@ -26,3 +26,8 @@ def test_a_short_run_has_no_optimizing_compiler_and_a_long_one_has() -> None:
     short, long = (jvm_of_finite_run(RECORDS_OF_SHORT_RUN_MAX + more) for more in (0, 1))
     assert "TieredStopAtLevel=1" in short["spark.driver.extraJavaOptions"]
     assert "TieredStopAtLevel" not in long["spark.driver.extraJavaOptions"]
+
+
+@pytest.mark.parametrize(("records", "heap"), [(500_000, "1024m"), (2_000_000, "1650m"), (10**9, "4096m")])
+def test_the_heap_of_a_long_run_grows_with_the_records_that_wait(records: int, heap: str) -> None:
+    assert jvm_of_finite_run(records)["spark.driver.memory"] == heap
