@@ -130,7 +130,7 @@ class Options:
     transactions: bool = False
     transaction_version: int = 1
     copies_in_group: bool = False
-    """Whether records are copied by two members of a group, or by one program and its successors."""
+    """Flag of copying by two members of a group, instead of one program and its successors."""
     race: float = 0.1
     """Share of librdkafka's chances for its race (`clients/librdkafka_producer.py`) that it takes."""
     weights: Mapping[str, int] = field(default_factory=lambda: WEIGHTS)

@@ -2,8 +2,8 @@
 
 Addresses take turns, and one address has at most all threads but one: a flood of handshakes delays those of another
 address by a step. Each connection has at most one step here, and connections that are not authenticated yet are
-bounded in number (`ConnectionSetups`); so is the queue. Threads are
-started when there is work and none of them is free.
+bounded in number (`ConnectionSetups`); so is the queue. Threads are started when there is work and none of them is
+free.
 """
 
 import threading

@@ -37,7 +37,7 @@ class CoordinationState:
     since_ms: Mapping[int, int] = field(default_factory=dict)
     """Registration time of each live broker."""
     answers: bool = True
-    """Whether ZooKeeper answers; if not, the other fields are its last answer."""
+    """Flag of a ZooKeeper that answers; without it the other fields are its last answer."""
 
 
 class ZooKeeperReader:

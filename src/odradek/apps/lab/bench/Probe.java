@@ -119,18 +119,24 @@ public class Probe {
             List<TopicPartition> partitions = partitionsOf(consumer, topic);
             consumer.assign(partitions);
             partitions.forEach(partition -> consumer.seek(partition, fromOffset));
-            long count = 0;
-            long bytes = 0;
-            long start = System.nanoTime();
-            while (count < records) {
-                var batch = consumer.poll(Duration.ofSeconds(10));
-                if (batch.isEmpty()) throw new IllegalStateException(count + " of " + records + " records, then nothing for 10 s");
-                count += batch.count();
-                for (var record : batch) bytes += record.serializedValueSize();
-            }
-            double seconds = (System.nanoTime() - start) / 1e9;
-            print("{\"records_per_s\": %.0f, \"bytes\": %d}", count / seconds, bytes);
+            readAndPrint(consumer, records);
         }
+    }
+
+    /** Reads at least so many records from the assigned partitions; returns how many it was given. */
+    static long readAndPrint(KafkaConsumer<byte[], byte[]> consumer, long records) {
+        long count = 0;
+        long bytes = 0;
+        long start = System.nanoTime();
+        while (count < records) {
+            var batch = consumer.poll(Duration.ofSeconds(10));
+            if (batch.isEmpty()) throw new IllegalStateException(count + " of " + records + " records, then nothing for 10 s");
+            count += batch.count();
+            for (var record : batch) bytes += record.serializedValueSize();
+        }
+        double seconds = (System.nanoTime() - start) / 1e9;
+        print("{\"records_per_s\": %.0f, \"bytes\": %d}", count / seconds, bytes);
+        return count;
     }
 
     /** Members notice a rebalance by their heartbeats, so those are frequent: the broker's part is what is timed. */
@@ -212,11 +218,11 @@ public class Probe {
         print("{\"commits_per_s\": %.0f}", rate);
     }
 
-    private static List<TopicPartition> partitionsOf(KafkaConsumer<byte[], byte[]> consumer, String topic) {
+    static List<TopicPartition> partitionsOf(KafkaConsumer<byte[], byte[]> consumer, String topic) {
         return consumer.partitionsFor(topic).stream().map(info -> new TopicPartition(topic, info.partition())).toList();
     }
 
-    private static KafkaProducer<byte[], byte[]> producer(String bootstrap, Map<String, Object> settings) {
+    static KafkaProducer<byte[], byte[]> producer(String bootstrap, Map<String, Object> settings) {
         Map<String, Object> all = withConfig(settings);
         all.put("bootstrap.servers", bootstrap);
         return new KafkaProducer<>(all, new ByteArraySerializer(), new ByteArraySerializer());
@@ -226,7 +232,7 @@ public class Probe {
         return consumer(bootstrap, Map.of());
     }
 
-    private static KafkaConsumer<byte[], byte[]> consumer(String bootstrap, Map<String, Object> settings) {
+    static KafkaConsumer<byte[], byte[]> consumer(String bootstrap, Map<String, Object> settings) {
         Map<String, Object> all = withConfig(settings);
         all.put("bootstrap.servers", bootstrap);
         return new KafkaConsumer<>(all, new ByteArrayDeserializer(), new ByteArrayDeserializer());
@@ -248,7 +254,7 @@ public class Probe {
         return all;
     }
 
-    private static void print(String format, Object... values) {
+    static void print(String format, Object... values) {
         System.out.println(String.format(Locale.ROOT, format, values));
     }
 }

@@ -1,15 +1,9 @@
-import java.time.Duration;
 import java.util.Arrays;
-import java.util.HashMap;
 import java.util.List;
-import java.util.Locale;
 import java.util.Map;
-import org.apache.kafka.clients.consumer.KafkaConsumer;
 import org.apache.kafka.clients.producer.KafkaProducer;
 import org.apache.kafka.clients.producer.ProducerRecord;
 import org.apache.kafka.common.TopicPartition;
-import org.apache.kafka.common.serialization.ByteArrayDeserializer;
-import org.apache.kafka.common.serialization.ByteArraySerializer;
 
 /**
  * Transactions with the unmodified Java clients; each mode prints one JSON object.
@@ -72,7 +66,7 @@ public class TransactionProbe {
             measured = (now - start) / 1e9;
         }
         Arrays.sort(ends, 0, ended);
-        print("{\"records_per_s\": %.0f, \"bytes\": %d, \"commit_p50_ms\": %.3f, \"commit_p99_ms\": %.3f, \"commits\": %d}",
+        Probe.print("{\"records_per_s\": %.0f, \"bytes\": %d, \"commit_p50_ms\": %.3f, \"commit_p99_ms\": %.3f, \"commits\": %d}",
             counted / measured, all * RECORD_BYTES, ends[ended / 2], ends[ended * 99 / 100], ended);
     }
 
@@ -93,38 +87,21 @@ public class TransactionProbe {
                 }
             }
         }
-        print("{\"committed\": %d}", committed);
+        Probe.print("{\"committed\": %d}", committed);
     }
 
     private static void consume(String bootstrap, String topic, int records) {
-        Map<String, Object> settings = new HashMap<>(Map.of("bootstrap.servers", bootstrap, "isolation.level", "read_committed"));
-        try (var consumer = new KafkaConsumer<>(settings, new ByteArrayDeserializer(), new ByteArrayDeserializer())) {
-            List<TopicPartition> partitions =
-                consumer.partitionsFor(topic).stream().map(info -> new TopicPartition(topic, info.partition())).toList();
+        try (var consumer = Probe.consumer(bootstrap, Map.of("isolation.level", "read_committed"))) {
+            List<TopicPartition> partitions = Probe.partitionsOf(consumer, topic);
             consumer.assign(partitions);
             consumer.seekToBeginning(partitions);
-            long count = 0;
-            long bytes = 0;
-            long start = System.nanoTime();
-            while (count < records) {
-                var batch = consumer.poll(Duration.ofSeconds(10));
-                if (batch.isEmpty()) throw new IllegalStateException(count + " of " + records + " records, then nothing for 10 s");
-                count += batch.count();
-                for (var record : batch) bytes += record.serializedValueSize();
-            }
-            double seconds = (System.nanoTime() - start) / 1e9;
+            long count = Probe.readAndPrint(consumer, records);
             if (count > records) throw new IllegalStateException(count + " records, of which " + records + " are committed");
-            print("{\"records_per_s\": %.0f, \"bytes\": %d}", count / seconds, bytes);
         }
     }
 
     private static KafkaProducer<byte[], byte[]> producer(String bootstrap, String topic) {
-        Map<String, Object> settings = Map.of("bootstrap.servers", bootstrap, "transactional.id", topic, "acks", "all",
-            "batch.size", 16384, "linger.ms", 0, "buffer.memory", BUFFER_BYTES);
-        return new KafkaProducer<>(settings, new ByteArraySerializer(), new ByteArraySerializer());
-    }
-
-    private static void print(String format, Object... values) {
-        System.out.println(String.format(Locale.ROOT, format, values));
+        return Probe.producer(bootstrap, Map.of("transactional.id", topic, "acks", "all", "batch.size", 16384, "linger.ms", 0,
+            "buffer.memory", BUFFER_BYTES));
     }
 }

@@ -14,8 +14,8 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median
@@ -49,11 +49,7 @@ def compare(
     settings: Mapping[str, str],
 ) -> None:
     """`settings` are set in the project's `[spark]`."""
-    with ExitStack() as stack:
-        directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="odradek-pipeline-")))
-        broker: System = Odradek("Odradek", directory / "odradek", kafka_lib)
-        stack.callback(broker.stop)
-        broker.start()
+    with broker_in_new_directory(kafka_lib) as (broker, directory):
         fill(broker.bootstrap, orders)
         ways = {
             PIPELINE: lambda: pipeline(broker, directory, settings),
@@ -64,6 +60,19 @@ def compare(
     if out:
         out.write_text(json.dumps(measured))
     print(table(measured))
+
+
+@contextmanager
+def broker_in_new_directory(kafka_lib: Path) -> Iterator[tuple[System, Path]]:
+    """Start a broker in a directory that is removed with it; projects and tables may lie beside its data."""
+    with tempfile.TemporaryDirectory(prefix="odradek-pipeline-") as name:
+        directory = Path(name)
+        broker = Odradek("Odradek", directory / "odradek", kafka_lib)
+        try:
+            broker.start()
+            yield broker, directory
+        finally:
+            broker.stop()
 
 
 def fill(bootstrap: str, orders: int) -> None:

@@ -8,15 +8,13 @@ The time is that between the end of the first batch and the end of the last: the
 import json
 import subprocess
 import sys
-import tempfile
 from collections.abc import Mapping
-from contextlib import ExitStack
 from pathlib import Path
 from statistics import median
 from typing import Final
 
-from odradek.apps.lab.bench.systems import BenchError, Odradek, System
-from odradek.apps.lab.pipeline_speed.comparison import NAME, fill, pipeline
+from odradek.apps.lab.bench.systems import BenchError, System
+from odradek.apps.lab.pipeline_speed.comparison import NAME, broker_in_new_directory, fill, pipeline
 
 DELIVERIES: Final = ("exactly-once", "at-least-once")
 _BATCHES: Final = 10
@@ -31,18 +29,14 @@ key = ["order_id"]
 def compare_deliveries(
     orders: int, rounds: int, kafka_lib: Path, out: Path | None, settings: Mapping[str, str]
 ) -> None:
-    with ExitStack() as stack:
-        directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="odradek-delivery-")))
-        broker: System = Odradek("Odradek", directory / "odradek", kafka_lib)
-        stack.callback(broker.stop)
-        broker.start()
+    with broker_in_new_directory(kafka_lib) as (broker, directory):
         fill(broker.bootstrap, orders)
         measured: list[dict[str, float]] = []
         for number in range(rounds):
             names = DELIVERIES if number % 2 == 0 else DELIVERIES[::-1]
             measured.append({name: _batches_s(broker, directory, name, orders, settings) for name in names})
-            told = ", ".join(f"{name} {measured[-1][name]:.1f} s" for name in names)
-            print(f"round {number + 1}: {told}", file=sys.stderr, flush=True)
+            seconds = ", ".join(f"{name} {measured[-1][name]:.1f} s" for name in names)
+            print(f"round {number + 1}: {seconds}", file=sys.stderr, flush=True)
     if out:
         out.write_text(json.dumps(measured))
     exactly, at_least = (median(each[name] for each in measured) for name in DELIVERIES)

@@ -12,7 +12,6 @@ import os
 import signal
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 from collections.abc import Mapping, Sequence
@@ -23,8 +22,16 @@ from pathlib import Path
 from statistics import median
 from typing import Final
 
-from odradek.apps.lab.bench.systems import BenchError, Odradek, System
-from odradek.apps.lab.pipeline_speed.comparison import NAME, PIPELINE, PLAIN, create_topics, pipeline, plain
+from odradek.apps.lab.bench.systems import BenchError
+from odradek.apps.lab.pipeline_speed.comparison import (
+    NAME,
+    PIPELINE,
+    PLAIN,
+    broker_in_new_directory,
+    create_topics,
+    pipeline,
+    plain,
+)
 from odradek.apps.lab.pipeline_speed.written_rows import table_commits
 from odradek.apps.pipeline.sample_orders import CATEGORIES, OrderMaker, SentRecord, Shop
 from odradek.local.owned_process import Child, start_process
@@ -62,8 +69,8 @@ def compare_latencies(
         names = (PIPELINE, PLAIN) if number % 2 == 0 else (PLAIN, PIPELINE)
         measured.append({name: _one_run(name, connector, kafka_lib, settings) for name in names})
         for name in names:
-            told = ", ".join(f"{metric} {value:.2f}" for metric, value in measured[-1][name].items())
-            print(f"round {number + 1}: {name}: {told}", file=sys.stderr, flush=True)
+            figures = ", ".join(f"{metric} {value:.2f}" for metric, value in measured[-1][name].items())
+            print(f"round {number + 1}: {name}: {figures}", file=sys.stderr, flush=True)
     if out:
         out.write_text(json.dumps(measured))
     print(latency_table(measured))
@@ -72,10 +79,7 @@ def compare_latencies(
 def _one_run(name: str, connector: Path | None, kafka_lib: Path, settings: Mapping[str, str]) -> Latencies:
     """Each run has a broker of its own, so that none finds the records of another."""
     with ExitStack() as stack:
-        directory = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="odradek-latency-")))
-        broker: System = Odradek("Odradek", directory / "odradek", kafka_lib)
-        stack.callback(broker.stop)
-        broker.start()
+        broker, directory = stack.enter_context(broker_in_new_directory(kafka_lib))
         create_topics(broker.bootstrap)
         if name == PIPELINE:
             command = [word for word in pipeline(broker, directory, settings) if word != "--once"]

@@ -193,7 +193,7 @@ def _next_messages(consumer: Consumer, most: int) -> list[Message]:
 
 
 def _is_gone(consumer: Consumer, wanted: OffsetRange) -> bool:
-    """Whether the topic is absent. Checked when no record comes: librdkafka reports it only after minutes."""
+    """Check that the topic is absent, made when no record comes: librdkafka reports it only after minutes."""
     try:
         topic = consumer.list_topics(wanted.partition.topic, timeout=_ASK_S).topics[wanted.partition.topic]
     except KafkaException:

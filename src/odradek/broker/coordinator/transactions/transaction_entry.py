@@ -59,4 +59,4 @@ class Asked(NamedTuple):
     request: str
     producer: Producer | None
     may_wait: bool = False
-    """Whether it waits for the end of the former transaction."""
+    """Flag of a request that waits for the end of the former transaction."""

@@ -28,7 +28,7 @@ class CleanedTransactions:
         """Aborted ones whose marker stays: they belong into the index of the segment that the marker goes to."""
 
     def may_drop_data(self, header: BatchHeader) -> bool:
-        """Whether the batch was aborted. The caller asks for every data batch, in order."""
+        """Return True for an aborted batch. The caller asks for every data batch, in order."""
         self._begin_up_to(header.last_offset)
         if not header.is_transactional:
             return False
@@ -39,7 +39,7 @@ class CleanedTransactions:
         return False
 
     def may_drop_marker(self, header: BatchHeader, kind: ControlType | None, *, is_empty: bool) -> bool:
-        """Whether no data of the marker's transaction is left. The caller asks for every control batch, in order."""
+        """Return True if the marker's transaction has no data left. The caller asks for each control batch in order."""
         self._begin_up_to(header.last_offset)
         if is_empty:
             return True

@@ -109,7 +109,7 @@ class Fetchers:
             loop.unfollow(leaving)
 
     def _may_end(self, loop: ReplicaFetcherThread) -> bool:
-        """Whether an idle fetcher thread may end. After True it gets no partition any more."""
+        """Return True if an idle fetcher thread may end; after that it gets no partition any more."""
         with self._lock:
             if loop in self._loop_of.values():
                 return False
