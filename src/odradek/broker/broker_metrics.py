@@ -65,8 +65,8 @@ def register_transaction_metrics(
     registry: Registry, transactions: TransactionCoordinator, verifier: PartitionVerifier
 ) -> None:
     markers = "kafka_coordinator_transaction_transactionmarkerchannelmanager"
-    registry.gauge(f"{markers}_unknowndestinationqueuesize", lambda: transactions.markers.unknown_destinations)
-    registry.gauge(f"{markers}_logappendretryqueuesize", lambda: transactions.append_retries)
+    registry.gauge(f"{markers}_unknowndestinationqueuesize", lambda: transactions.ends.markers.unknown_destinations)
+    registry.gauge(f"{markers}_logappendretryqueuesize", lambda: transactions.ends.append_retries)
     loads = "kafka_server_transaction_coordinator_metrics_partition_load_time"
     registry.gauge(f"{loads}_max", lambda: max(transactions.load_times_ms, default=0))
     registry.gauge(f"{loads}_avg", lambda: sum(transactions.load_times_ms) / max(len(transactions.load_times_ms), 1))

@@ -1,7 +1,7 @@
 /* The two ends of a request: its header, and for a Produce what its batches say of themselves, the state of a producer
    after its next batch, and the answer to batches that were all written. The twins are `parse_request_header` of
    odradek/protocol/framing.py, `survey_batches` of odradek/protocol/batch_survey.py, `next_entry` of
-   odradek/broker/log/core/producer_state.py, and the encoder of ProduceResponse. */
+   odradek/broker/log/core/producer_entry.py, and the encoder of ProduceResponse. */
 
 enum {
     HEADER_VERSION_BITS = 5, /* a table of header versions has room for 32 versions of an API */

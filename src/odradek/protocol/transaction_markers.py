@@ -9,11 +9,31 @@ The batch is transactional, has the producer's id and epoch, and no sequence.
 from struct import Struct
 from typing import NamedTuple
 
-from odradek.protocol.record_batch import BatchHeader, Buffer, build_batch
-from odradek.protocol.records import ControlType, Record, control_key, read_control_type, read_records
+from odradek.base.checksum import crc32c
+from odradek.protocol.record_batch import (
+    ATTRIBUTES_AT,
+    CODEC_MASK,
+    CONTROL_BIT,
+    CRC_AT,
+    HEADER_SIZE,
+    LOG_APPEND_TIME_BIT,
+    LOG_OVERHEAD,
+    MAGIC,
+    NO_LEADER_EPOCH,
+    NO_SEQUENCE,
+    TRANSACTIONAL_BIT,
+    BatchHeader,
+    Buffer,
+)
+from odradek.protocol.records import ControlType, Record, read_control_type, read_records
 
 _VALUE = Struct(">hi")
 _VERSION = 0
+_MARKER = Struct(">qiibIhiqqqhii5shhBhib")
+_RECORD = Struct(">5shhBhib")
+_BEFORE_KEY = bytes((2 * 16, 0, 0, 0, 2 * 4))  # varints: the record's length, its deltas, the key's length
+_BEFORE_VALUE = 2 * _VALUE.size
+_CRC = Struct(">I")
 
 
 class EndTransactionMarker(NamedTuple):
@@ -26,23 +46,51 @@ class EndTransactionMarker(NamedTuple):
     bumps_epoch: bool = False  # its epoch is the one after the transaction's (version 2); not in the record
 
 
-def build_marker(marker: EndTransactionMarker, timestamp: int) -> bytes:
-    kind = ControlType.COMMIT if marker.is_committed else ControlType.ABORT
-    record = Record(0, timestamp, control_key(kind), _VALUE.pack(_VERSION, marker.coordinator_epoch))
-    return build_batch(
-        [record],
-        producer_id=marker.producer_id,
-        producer_epoch=marker.producer_epoch,
-        transactional=True,
-        control=True,
+def build_marker(marker: EndTransactionMarker, timestamp: int) -> bytearray:
+    """The same bytes as `record_batch.build_batch` makes, which knows everything that a batch can have: all markers
+    have one layout, and one is made for each partition of each transaction."""
+    producer_id, producer_epoch, coordinator_epoch, is_committed, _ = marker
+    batch = bytearray(
+        _MARKER.pack(
+            0,
+            _MARKER.size - LOG_OVERHEAD,
+            NO_LEADER_EPOCH,
+            MAGIC,
+            0,
+            TRANSACTIONAL_BIT | CONTROL_BIT,
+            0,
+            timestamp,
+            timestamp,
+            producer_id,
+            producer_epoch,
+            NO_SEQUENCE,
+            1,
+            _BEFORE_KEY,
+            _VERSION,
+            ControlType.COMMIT if is_committed else ControlType.ABORT,
+            _BEFORE_VALUE,
+            _VERSION,
+            coordinator_epoch,
+            0,  # headers
+        )
     )
+    with memoryview(batch) as view:
+        _CRC.pack_into(batch, CRC_AT, crc32c(view[ATTRIBUTES_AT:]))
+    return batch
 
 
 def read_marker(buf: Buffer, pos: int, header: BatchHeader) -> tuple[EndTransactionMarker, int] | None:
-    """The marker of a control batch and its timestamp; None: the batch is empty or has another kind of record."""
+    """The marker of a control batch and its timestamp; None: the batch is empty or has another kind of record. A record
+    of the one layout that brokers write is not taken apart like any other."""
+    length, attributes = header.length, header.attributes
+    if length == _MARKER.size - LOG_OVERHEAD and not attributes & CODEC_MASK and len(buf) - pos >= _MARKER.size:
+        before_key, _, kind, before_value, _, coordinator_epoch, _ = _RECORD.unpack_from(buf, pos + HEADER_SIZE)
+        if before_key == _BEFORE_KEY and before_value == _BEFORE_VALUE and header.record_count == 1 and 0 <= kind <= 1:
+            marker = EndTransactionMarker(header.producer_id, header.producer_epoch, coordinator_epoch, kind == 1)
+            return marker, header.max_timestamp if attributes & LOG_APPEND_TIME_BIT else header.base_timestamp
     record = next(read_records(buf, pos, header), None) if header.record_count else None
-    marker = None if record is None else marker_in(header, record)
-    return None if record is None or marker is None else (marker, record.timestamp)
+    found = None if record is None else marker_in(header, record)
+    return None if record is None or found is None else (found, record.timestamp)
 
 
 def marker_in(header: BatchHeader, record: Record) -> EndTransactionMarker | None:

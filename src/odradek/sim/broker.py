@@ -203,7 +203,7 @@ class SimulatedBroker:
             self.markers,
         )
         self._verifier.start(coordinator)
-        for name, sender in (("markers", coordinator.markers), ("verification", self._verifier)):
+        for name, sender in (("markers", coordinator.ends.markers), ("verification", self._verifier)):
             sender._channels = NetworkChannels(  # type: ignore[assignment, misc]
                 name,
                 self.id,

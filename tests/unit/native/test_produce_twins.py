@@ -12,13 +12,8 @@ from odradek.broker.log.core import validation
 from odradek.broker.log.core.append_placement import PLACED_TYPES, Placed
 from odradek.broker.log.core.append_result import AppendResult
 from odradek.broker.log.core.batch_info import BatchInfo
-from odradek.broker.log.core.producer_state import (
-    BATCHES_KEPT,
-    AppendedBatch,
-    ProducerEntry,
-    ProducerStates,
-    Staged,
-)
+from odradek.broker.log.core.producer_entry import BATCHES_KEPT, AppendedBatch, ProducerEntry
+from odradek.broker.log.core.producer_state import ProducerStates, Staged
 from odradek.broker.log.core.validation import BatchRules, CheckedBatch, CheckedRecords, assign_offsets
 from odradek.model.topology import TopicPartition
 from odradek.native.load import compiled

@@ -8,6 +8,7 @@ comes from its leader.
 """
 
 import threading
+from collections.abc import Sequence
 from uuid import UUID
 
 from odradek.base.clock import Clock
@@ -184,16 +185,16 @@ class Partition:
             checked = self.log.check(records, self._own_rules)
             return self._write(checked, len(records), guard=guard)
 
-    def append_marker(self, marker: EndTransactionMarker) -> Appended:
-        """End a producer's transaction, to be acknowledged by all replicas. The marker that a repeated one repeats may
-        not be on all of them yet: it is waited for as well."""
+    def append_markers(self, markers: Sequence[EndTransactionMarker]) -> tuple[Appended, list[ErrorCode]]:
+        """End producers' transactions, to be acknowledged by all replicas, or tell why not. The marker that a repeated
+        one repeats may not be on all of them yet: it is waited for as well."""
         with self.lock:
             self._check_may_append(-1)
-            result = self.log.append_marker(marker, leader_epoch=self.leader_epoch, rules=self._own_rules)
+            result, codes = self.log.append_markers(markers, leader_epoch=self.leader_epoch, rules=self._own_rules)
             if len(self.followers.maximal) == 1:
                 self._advance_high_watermark()
-            is_committed = self.committed.high_watermark >= self.log.log_end_offset
-            return Appended(result or self.log.nothing_appended(), COMMITTED if is_committed else self.led_since)
+            is_committed = all(codes) or self.committed.high_watermark >= self.log.log_end_offset
+            return Appended(result or self.log.nothing_appended(), COMMITTED if is_committed else self.led_since), codes
 
     def begin_verification(self, producer_id: int, producer_epoch: int) -> VerificationGuard | None:
         """A guard for the first append of a transaction; None: the transaction is open here already."""

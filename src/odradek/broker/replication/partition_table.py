@@ -13,11 +13,11 @@ from odradek.base.config.broker_config import BrokerConfig
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.broker.log.core.append_result import AppendResult
 from odradek.broker.log.core.check_budget import UNBOUNDED, CheckBudget
-from odradek.broker.log.core.producer_state import ProducerStates
 from odradek.broker.log.core.validation import CheckedRecords
 from odradek.broker.log.core.verification import VERIFICATION_OFF, VerificationGuard
 from odradek.broker.purgatory.purgatory import Purgatory
 from odradek.broker.purgatory.reaper import ExpirationReaper
+from odradek.broker.replication.core.append_in_doubt import append_in_doubt
 from odradek.broker.replication.core.isr import IsrChange
 from odradek.broker.replication.core.outcomes import COMMITTED, Advance, Appended
 from odradek.broker.replication.core.refused_batches import RefusedBatches
@@ -44,7 +44,6 @@ from odradek.broker.replication.partition import Partition
 from odradek.broker.replication.replication_quota import ReplicationQuotas
 from odradek.model.metadata_image import MetadataCache
 from odradek.model.topology import LeaderAndIsr, TopicPartition
-from odradek.protocol.batch_survey import idempotent_producer
 from odradek.protocol.record_batch import read_header
 from odradek.protocol.transaction_markers import EndTransactionMarker
 
@@ -175,7 +174,7 @@ class PartitionTable:
             except KafkaError as error:
                 again = partial(partition.append, batch, len(records), acks=acks, guard=guard)
                 states = partition.log.producers if has_moved else None
-                appended = _append_in_doubt(tp, records, error, states, refused, again)
+                appended = append_in_doubt(tp, records, error, states, refused, again)
                 if isinstance(appended, KafkaError):
                     outcomes.append(appended)
                     continue
@@ -244,18 +243,28 @@ class PartitionTable:
 
         self._append_and_wait(tp, append, records, timeout_ms, done, acks)
 
-    def append_marker(
+    def append_markers(
         self,
         tp: TopicPartition,
-        marker: EndTransactionMarker,
+        markers: Sequence[EndTransactionMarker],
         *,
         timeout_ms: int,
-        done: Done,
+        done: Callable[[list[ErrorCode]], None],
         written: list[TopicPartition] | None = None,
     ) -> None:
-        """End a transaction in the partition; `done` as for `append_own`, `written` as for `append`."""
-        append = partial(Partition.append_marker, marker=marker)
-        self._append_and_wait(tp, append, NO_RECORDS, timeout_ms, done, -1, written)
+        """End transactions in the partition; `done` gets a code for each, as for `append_own`; `written` as for
+        `append`."""
+        codes: list[ErrorCode] = []
+
+        def append(partition: Partition) -> Appended:
+            appended, found = partition.append_markers(markers)
+            codes.extend(found)
+            return appended
+
+        def settled(error: ErrorCode, _: AppendResult | None) -> None:
+            done([code or error for code in codes] or [error] * len(markers))
+
+        self._append_and_wait(tp, append, NO_RECORDS, timeout_ms, settled, -1, written)
 
     def await_commit(self, tp: TopicPartition, *, timeout_ms: int, done: Done) -> None:
         """Wait until the records that are in the log now are committed; `done` as for `append_own`."""
@@ -366,34 +375,3 @@ class PartitionTable:
 
 def _is_transactional(checked: Checked) -> bool:
     return any(batch.header.is_transactional for batch in checked[1].batches)
-
-
-def _append_in_doubt(
-    tp: TopicPartition,
-    records: memoryview,
-    error: KafkaError,
-    states: ProducerStates | None,
-    refused: RefusedBatches,
-    append: Callable[[], Appended],
-) -> Appended | KafkaError:
-    """The answer to a batch that was refused. Where leadership has moved, and only there `states` is given, a gap gets
-    the benefit of the doubt, and so does a producer that is not known and may have been: what it sent before may still
-    be on its way."""
-    if states is None or not _may_continue(records, error, states):
-        return refused.explain(tp, records, error, states)
-    if (in_doubt := refused.doubt(tp, records)) is not None:
-        return in_doubt
-    try:
-        return append()
-    except KafkaError as second:
-        return second
-
-
-def _may_continue(records: memoryview, error: KafkaError, states: ProducerStates) -> bool:
-    """Return whether the batch is out of order only because its producer's state may have been lost."""
-    producer = idempotent_producer(records)
-    return (
-        error.code is ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
-        and producer is not None
-        and states.may_begin_at(producer.id, producer.epoch, producer.sequence)
-    )

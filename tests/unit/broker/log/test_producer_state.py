@@ -9,13 +9,8 @@ from crc32c import crc32c
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.broker.log.core import deleted_producers
 from odradek.broker.log.core.batch_info import BatchInfo, batch_info
-from odradek.broker.log.core.producer_state import (
-    EVERY_PRODUCER,
-    MAX_PRODUCERS,
-    AppendedBatch,
-    ProducerEntry,
-    ProducerStates,
-)
+from odradek.broker.log.core.producer_entry import AppendedBatch, ProducerEntry
+from odradek.broker.log.core.producer_state import EVERY_PRODUCER, MAX_PRODUCERS, ProducerStates
 from odradek.broker.log.core.validation import Origin
 from odradek.broker.log.core.verification import VERIFICATION_OFF
 from odradek.broker.log.files.producer_snapshot import ProducerSnapshots, read_snapshot, write_snapshot

@@ -51,7 +51,7 @@ class TransactionalLog:
 
     def end(self, producer_id: int, *, committed: bool) -> None:
         marker = EndTransactionMarker(producer_id, 0, 0, committed)
-        result = self.log.append_marker(marker, leader_epoch=0, rules=COORDINATOR)
+        result, _ = self.log.append_markers([marker], leader_epoch=0, rules=COORDINATOR)
         if result is not None:
             self.written.append(Written(result.first_offset, producer_id, "commit" if committed else "abort"))
 

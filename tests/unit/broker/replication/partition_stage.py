@@ -7,7 +7,6 @@ from pathlib import Path
 from replica_stage import ORDERS, ORDERS_ID, ReplicaStage
 
 from odradek.base.errors import ErrorCode, KafkaError
-from odradek.broker.log.core.append_result import AppendResult
 from odradek.broker.replication.committed_log import READ_COMMITTED
 from odradek.broker.replication.core.refused_batches import RefusedBatches
 from odradek.broker.replication.leader.delayed_produce import AppendOutcome
@@ -113,12 +112,8 @@ class TransactionStage(ReplicaStage):
     ) -> list[ErrorCode]:
         """The marker's outcome. The list stays empty until it is known."""
         answered: list[ErrorCode] = []
-
-        def done(code: ErrorCode, result: AppendResult | None) -> None:
-            answered.append(code)
-
         marker = EndTransactionMarker(producer_id, epoch, coordinator_epoch, committed, bumps_epoch)
-        self.replicas.append_marker(ORDERS, marker, timeout_ms=5_000, done=done)
+        self.replicas.append_markers(ORDERS, [marker], timeout_ms=5_000, done=answered.extend)
         return answered
 
     def replicate(self) -> None:

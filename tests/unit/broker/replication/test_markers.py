@@ -1,5 +1,6 @@
 """Markers end transactions: what they fence, when they are answered, and what readers see meanwhile."""
 
+import struct
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -15,8 +16,9 @@ from odradek.broker.replication.committed_log import CommittedLog
 from odradek.broker.replication.leader.marker_writer import MarkerToWrite, MarkerWriter
 from odradek.model.topology import TopicPartition
 from odradek.protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
-from odradek.protocol.record_batch import batches
-from odradek.protocol.transaction_markers import EndTransactionMarker
+from odradek.protocol.record_batch import batches, build_batch
+from odradek.protocol.records import ControlType, Record, control_key
+from odradek.protocol.transaction_markers import EndTransactionMarker, build_marker
 
 
 @pytest.fixture
@@ -273,3 +275,33 @@ def test_each_marker_of_a_request_has_its_own_outcome(stage: TransactionStage) -
     assert listener.told == []
     writer.write([], outcomes.append)
     assert outcomes[-1] == []
+
+
+def test_markers_of_one_partition_are_one_append_and_have_outcomes_of_their_own(stage: TransactionStage) -> None:
+    for producer_id in (1, 2, 3):
+        stage.send("a", 0, producer_id=producer_id, epoch=1)
+    end = stage.partition.log.log_end_offset
+    settled: dict[int, ErrorCode] = {}
+    MarkerWriter(stage.replicas, Listener(), 5_000).write_each(
+        [
+            MarkerToWrite(EndTransactionMarker(1, 1, 0, True), ORDERS),
+            MarkerToWrite(EndTransactionMarker(2, 0, 0, True), ORDERS),  # of an older epoch
+            MarkerToWrite(EndTransactionMarker(3, 1, 0, False), ORDERS),
+            MarkerToWrite(EndTransactionMarker(3, 2, 0, False), ORDERS),  # of the same producer: an append of its own
+        ],
+        settled.__setitem__,
+    )
+    assert stage.partition.log.log_end_offset == end + 3
+    stage.replicate()
+    assert settled == {0: ErrorCode.NONE, 1: ErrorCode.INVALID_PRODUCER_EPOCH, 2: ErrorCode.NONE, 3: ErrorCode.NONE}
+    assert stage.stable == 1, "the second producer's is open"
+    assert [(each.producer_id, each.first_offset) for each in stage.partition.log.aborted_transactions(0, 9)] == [
+        (3, 2)
+    ]
+
+
+def test_a_marker_is_the_batch_that_any_other_builder_makes() -> None:
+    for is_committed in (True, False):
+        record = Record(0, NOW_MS, control_key(ControlType(is_committed)), struct.pack(">hi", 0, 70_000))
+        built = build_batch([record], producer_id=2**40, producer_epoch=7, transactional=True, control=True)
+        assert build_marker(EndTransactionMarker(2**40, 7, 70_000, is_committed), NOW_MS) == built

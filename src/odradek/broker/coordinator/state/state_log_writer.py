@@ -82,11 +82,12 @@ _NO_THREAD = 0
 class StateLogWriter:
     def __init__(self) -> None:
         self._queues: dict[_Place, list[Write]] = {}
-        self._queueing = threading.Lock()  # guards the queues; nothing else is done under it
+        self._queueing = threading.Lock()  # guards the queues and `_put_off`; nothing else is done under it
         self._order = threading.Lock()  # held while queues are appended; never taken under an entry's lock
         self._appender = _NO_THREAD  # holds `_order`
         self._finished: list[StateEntry] = []  # entries whose records were settled inside of an append of the appender
         self._deferring: set[int] = set()  # threads that flush later
+        self._put_off: dict[Callable[[], None], None] = {}  # actions for after the answers; nearly always empty
 
     def turn(self, entry: StateEntry, action: Callable[[], T]) -> T:
         """Carry out the action under the entry's lock; when it is free again, give the answers and flush."""
@@ -119,6 +120,12 @@ class StateLogWriter:
         with self._queueing:
             self._queues.setdefault((entry.log, entry.partition), []).append(write)
 
+    def put_off(self, action: Callable[[], None]) -> None:
+        """Carry out an action once, when all answers of this flush are given, however many of them put it off. During
+        an answer."""
+        with self._queueing:
+            self._put_off[action] = None
+
     @contextmanager
     def deferred(self) -> Iterator[Callable[[], None]]:
         """Turns of this thread within the block don't flush. The block gets a function that does, if there is need;
@@ -134,7 +141,7 @@ class StateLogWriter:
             self.flush()
 
     def _flush_if_needed(self) -> None:
-        if self._queues:
+        if self._queues or self._put_off:
             self.flush()
 
     def flush(self) -> None:
@@ -144,8 +151,24 @@ class StateLogWriter:
         while True:
             for entry in dict.fromkeys(self._append_queues()):
                 self._turn(entry, _nothing)
-            if not self._queues:
+            if self._put_off:
+                self._carry_out_put_off()
+            if not self._queues and not self._put_off:
                 return
+
+    def _carry_out_put_off(self) -> None:
+        """This thread flushes nothing meanwhile: all that the actions put into the queues is written together."""
+        with self._queueing:
+            put_off, self._put_off = self._put_off, {}
+        thread = get_ident()
+        is_outermost = thread not in self._deferring
+        self._deferring.add(thread)
+        try:
+            for action in put_off:
+                _give(action)
+        finally:
+            if is_outermost:
+                self._deferring.discard(thread)
 
     def _append_queues(self) -> list[StateEntry]:
         """Return the entries whose records were settled at once, by success or failure."""

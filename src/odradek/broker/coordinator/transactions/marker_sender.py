@@ -1,8 +1,9 @@
 """Markers of transactions that end, written by the leaders of their partitions; the completion when all have.
 
-One queue per broker; this broker's own partitions are written without a connection. A partition without a leader is
-looked up again, a refused one retried, until its marker is written or its topic is gone. Each end of a transaction is
-an object of its own (`Ending`): a late answer can complete nothing but its own end, and that once.
+One queue per broker; this broker's own partitions are written without a connection, the markers of many ends together
+(`write_own`). A partition without a leader is looked up again, a refused one retried, until its marker is written or
+its topic is gone. Each end of a transaction is an object of its own (`Ending`): a late answer can complete nothing but
+its own end, and that once.
 """
 
 import threading
@@ -53,12 +54,12 @@ class MarkerSender:
         metadata: MetadataCache,
         reaper: ExpirationReaper,
         connect: Callable[[int], BrokerClient],
-        write_here: Callable[[Sequence[MarkerToWrite], Callable[[list[ErrorCode]], None]], None],
+        write_here: Callable[[Sequence[MarkerToWrite], Callable[[int, ErrorCode], None]], None],
         completed: Callable[[Ending], None],
         stories: TransactionStories,
     ) -> None:
-        """`write_here` writes to partitions that this broker leads. `completed` is called once for each end whose
-        markers are all written, under no lock."""
+        """`write_here` writes to partitions that this broker leads, and tells of each marker by its place in the
+        sequence. `completed` is called once for each end whose markers are all written, under no lock."""
         self._broker_id = broker_id
         self._metadata = metadata
         self._reaper = reaper
@@ -66,6 +67,7 @@ class MarkerSender:
         self._completed = completed
         self._stories = stories
         self._lock = threading.Lock()
+        self._own: list[_Part] = []  # for `write_own`
         self._channels: BatchChannels[_Part] = BatchChannels(
             "transaction-markers", connect, self._exchange, self._unreachable
         )
@@ -76,7 +78,7 @@ class MarkerSender:
         self._channels.stop()
 
     def send(self, ending: Ending) -> None:
-        """Have the markers written, then call `completed`. Never blocks."""
+        """Have the markers written, then call `completed`. Never blocks. `write_own` is to be called after it."""
         if not ending.remaining:
             self._completed(ending)
         else:
@@ -104,11 +106,8 @@ class MarkerSender:
         if gone:
             log.info("markers dropped, topic deleted", transactional_id=ending.entry.key, partitions=_text(gone))
             self._stories.markers(MARKERS_DROPPED, ending.entry, ending.transaction, gone, None, "topic deleted")
-        own = by_leader.pop(self._broker_id, None)
         for leader, tps in by_leader.items():
             self._send_to(_Part(ending, tps, leader))
-        if own is not None:  # last, while the others are on their way
-            self._send_to(_Part(ending, own, self._broker_id))
         self._written(ending, gone)
 
     def _send_to(self, part: "_Part") -> None:
@@ -116,12 +115,35 @@ class MarkerSender:
             self.unknown_destinations += len(part.partitions)
             self._retry_later(part, lambda: self._count_known(part))
         elif part.leader == self._broker_id:
-            self._write_here(
-                [MarkerToWrite(part.marker_here(), tp) for tp in part.partitions],
-                lambda codes: self._settle(part, dict(zip(part.partitions, codes, strict=True))),
-            )
+            with self._lock:
+                self._own.append(part)
         else:
             self._channels.put(part.leader, part)
+
+    def write_own(self) -> None:
+        """Write the markers for partitions of this broker: those of all ends that were sent since the last time."""
+        with self._lock:
+            parts, self._own = self._own, []
+        asked: list[tuple[_Part, TopicPartition]] = []
+        markers: list[MarkerToWrite] = []
+        for part in parts:
+            if part.ending.is_cancelled:
+                continue
+            marker = part.marker_here()
+            for tp in part.partitions:
+                asked.append((part, tp))
+                markers.append(MarkerToWrite(marker, tp))
+
+        def settle(slot: int, code: ErrorCode) -> None:
+            part, tp = asked[slot]
+            with self._lock:
+                part.answers[tp] = code
+                is_last = len(part.answers) == len(part.partitions)
+            if is_last:
+                self._settle(part, part.answers)
+
+        if markers:
+            self._write_here(markers, settle)
 
     def _count_known(self, part: "_Part") -> None:
         self.unknown_destinations -= len(part.partitions)
@@ -189,6 +211,7 @@ class MarkerSender:
             before()
             if not (part.ending.is_cancelled or self._channels.is_stopped):
                 self._route(part.ending, part.partitions)
+                self.write_own()
 
         later(self._reaper, RETRY_BACKOFF_MS, again)
 
@@ -196,12 +219,14 @@ class MarkerSender:
 class _Part:
     """The partitions of an end that have one leader."""
 
-    __slots__ = ("ending", "leader", "partitions")
+    __slots__ = ("answers", "ending", "leader", "partitions")
 
     def __init__(self, ending: Ending, partitions: list[TopicPartition], leader: int) -> None:
         self.ending = ending
         self.partitions = partitions
         self.leader = leader
+        self.answers: dict[TopicPartition, ErrorCode] = {}
+        """Outcomes so far, where this broker is the leader. Guarded by the sender's lock."""
 
     def marker(self) -> WritableTxnMarker:
         topics: dict[str, list[int]] = defaultdict(list)

@@ -3,8 +3,8 @@ __transaction_state that it leads.
 
 A decision about an id is made in a turn at it, under its lock; when that is free again, its record is written and its
 answer sent. Memory changes when the record is replicated, and only then; whatever becomes of the record, the id isn't
-pending any more. A decided end (PrepareCommit, PrepareAbort) is answered at once; its markers are written after that,
-then its completion. The next leader of the partition replays the records and goes on with what was decided.
+pending any more. A decided end (PrepareCommit, PrepareAbort) is answered at once, and carried out after that
+(`transaction_ends`). The next leader of the partition replays the records and goes on with what was decided.
 """
 
 from collections.abc import Callable, Collection, Iterable
@@ -30,9 +30,8 @@ from odradek.broker.coordinator.transactions.core.transaction import (
 )
 from odradek.broker.coordinator.transactions.core.transaction_records import encode_key, encode_record
 from odradek.broker.coordinator.transactions.core.transaction_story import TransactionEvent
-from odradek.broker.coordinator.transactions.end_waiters import EndWaiters
-from odradek.broker.coordinator.transactions.marker_sender import RETRY_BACKOFF_MS, MarkerSender, later
-from odradek.broker.coordinator.transactions.transaction_entry import Asked, Ending, TransactionEntry
+from odradek.broker.coordinator.transactions.transaction_ends import TransactionEnds
+from odradek.broker.coordinator.transactions.transaction_entry import Asked, TransactionEntry
 from odradek.broker.coordinator.transactions.transaction_log import TransactionLog
 from odradek.broker.coordinator.transactions.transaction_stories import TransactionStories
 from odradek.broker.purgatory.reaper import ExpirationReaper
@@ -71,22 +70,16 @@ class TransactionCoordinator:
         flight recorder."""
         self._log = transaction_log
         self._clock = clock
-        self._reaper = reaper
         self._writer = writer
         self._new_producer_id = new_producer_id
         self._timeout_max_ms = config.transaction_max_timeout_ms
         self._expiration_ms = config.transactional_id_expiration_ms
         self._table = StateTable("transactional ids", transaction_log, clock, self)
         self._stories = TransactionStories(clock, record)
-        self._waiters = EndWaiters(reaper)
-        self.markers = MarkerSender(
-            broker_id, metadata, reaper, connect, marker_writer.write, self._markers_written, self._stories
-        )
-        self.append_retries = 0
-        """Number of completions that wait for another attempt to write them, for metrics."""
+        self.ends = TransactionEnds(broker_id, metadata, reaper, clock, writer, connect, marker_writer, self._stories)
 
     def stop(self) -> None:
-        self.markers.stop()
+        self.ends.stop()
         self._table.stop()
 
     def partition_for(self, transactional_id: str) -> int:
@@ -111,16 +104,14 @@ class TransactionCoordinator:
         def go_on() -> None:
             self._stories.loaded(entry)
             if entry.transaction.state in PREPARED and entry.ending is None and not entry.is_gone:
-                self._begin_ending(entry)
+                self.ends.begin(entry, self._table.epoch_of(entry.partition))
 
         self._writer.turn(entry, go_on)
 
     def unloaded(self, entry: TransactionEntry) -> None:
         def give_up() -> None:
             entry.is_gone = True
-            if entry.ending is not None:
-                self.markers.cancel(entry.ending)
-                entry.answers.append(partial(self._waiters.release, entry.ending))
+            self.ends.give_up(entry)
 
         self._writer.turn(entry, give_up)
 
@@ -317,7 +308,7 @@ class TransactionCoordinator:
             elif isinstance(decision, Refused):
                 if asked.may_wait and decision.error is ErrorCode.CONCURRENT_TRANSACTIONS and entry.ending is not None:
                     again = partial(self._decide_again, asked._replace(may_wait=False), entry, decide, answer)
-                    if self._waiters.add(entry.ending, again):
+                    if self.ends.waiters.add(entry.ending, again):
                         return True
                 if decision.error is ErrorCode.PRODUCER_FENCED:
                     self._stories.fenced(entry, asked.request, asked.producer)
@@ -352,43 +343,9 @@ class TransactionCoordinator:
                 entry.answers.append(partial(self._table.forget, entry))
             entry.answers.append(partial(answer, client_error(error), to))
             if not error and to.state in PREPARED and not entry.is_gone:
-                self._begin_ending(entry)
+                self.ends.begin(entry, self._table.epoch_of(entry.partition))
 
         self._writer.append(Write(entry, [encode_record(to)], settle))
-
-    # ---- ends
-
-    def _begin_ending(self, entry: TransactionEntry) -> None:
-        entry.ending = ending = Ending(entry, self._table.epoch_of(entry.partition))
-        entry.answers.append(partial(self.markers.send, ending))
-
-    def _markers_written(self, ending: Ending) -> None:
-        self._writer.turn(ending.entry, partial(self._complete, ending))
-
-    def _complete(self, ending: Ending) -> None:
-        entry = ending.entry
-        if entry.ending is not ending or entry.move is not None or entry.is_gone:
-            return
-        completed = decisions.complete(entry.transaction, self._clock.now_ms())
-        entry.move = completed
-
-        def settle(error: ErrorCode) -> None:
-            entry.move = None
-            if not error:
-                entry.transaction, entry.ending = completed, None
-                self._stories.moved(entry, ending.transaction)
-                if ending.waiting:
-                    entry.answers.append(partial(self._waiters.release, ending))
-            elif not entry.is_gone:
-                log.warning("end of a transaction can't be written, retrying", transactional_id=entry.key, error=error)
-                self.append_retries += 1
-                later(self._reaper, RETRY_BACKOFF_MS, partial(self._complete_again, ending))
-
-        self._writer.append(Write(entry, [encode_record(completed)], settle))
-
-    def _complete_again(self, ending: Ending) -> None:
-        self.append_retries -= 1
-        self._markers_written(ending)
 
 
 def _report(entry: TransactionEntry, error: ErrorCode) -> None:

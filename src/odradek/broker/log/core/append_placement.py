@@ -3,14 +3,8 @@
 from typing import Final, NamedTuple
 
 from odradek.broker.log.core.batch_info import BatchInfo
-from odradek.broker.log.core.producer_state import (
-    BATCHES_KEPT,
-    NOTHING_STAGED,
-    AppendedBatch,
-    ProducerEntry,
-    ProducerStates,
-    Staged,
-)
+from odradek.broker.log.core.producer_entry import BATCHES_KEPT, AppendedBatch, ProducerEntry
+from odradek.broker.log.core.producer_state import NOTHING_STAGED, ProducerStates, Staged
 from odradek.broker.log.core.validation import CheckedRecords, Origin, assign_offsets
 from odradek.broker.log.core.verification import VerificationGuard
 from odradek.native.load import compiled

@@ -2,7 +2,7 @@
 
 from typing import NamedTuple
 
-from odradek.broker.log.core.producer_state import AppendedBatch
+from odradek.broker.log.core.producer_entry import AppendedBatch
 from odradek.protocol.record_batch import NO_TIMESTAMP
 
 

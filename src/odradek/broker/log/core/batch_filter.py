@@ -17,7 +17,7 @@ from typing import NamedTuple, TypeAlias
 
 from odradek.broker.log.core.cleaned_transactions import CleanedTransactions
 from odradek.broker.log.core.key_map import KeyMap
-from odradek.broker.log.core.producer_state import ProducerEntry
+from odradek.broker.log.core.producer_entry import ProducerEntry
 from odradek.native.load import compiled
 from odradek.protocol.compression import compress
 from odradek.protocol.record_batch import (

@@ -9,7 +9,7 @@ knew.
 from collections.abc import Mapping
 from typing import Final
 
-from odradek.broker.log.core.producer_state import ProducerEntry
+from odradek.broker.log.core.producer_entry import ProducerEntry
 from odradek.model.topology import TopicPartition
 
 ENTRIES_MAX: Final = 100_000

@@ -1,6 +1,5 @@
 """Producer state of a partition: its idempotent and transactional producers.
 
-Per producer id: its epoch, its last ten batches (to recognise a retry), and the first offset of its open transaction.
 An append is staged against this before it is written and committed after, so a refused or failed one leaves no trace.
 Entries are immutable; the partition's writer alone replaces them.
 
@@ -18,69 +17,23 @@ from typing import NamedTuple
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.broker.log.core.batch_info import BatchInfo
 from odradek.broker.log.core.open_transactions import CompletedTransaction, OpenTransactions
+from odradek.broker.log.core.producer_entry import (
+    AppendedBatch,
+    ProducerEntry,
+    after_batch,
+    after_marker,
+    check_coordinator_epoch,
+    check_epoch,
+    next_entry,
+)
 from odradek.broker.log.core.validation import Origin
 from odradek.broker.log.core.verification import VerificationGuard, Verifications
-from odradek.protocol.record_batch import NO_PRODUCER_EPOCH, NO_SEQUENCE, NO_TIMESTAMP, Buffer, read_header
-from odradek.protocol.transaction_markers import EndTransactionMarker, read_marker
+from odradek.protocol.record_batch import Buffer
+from odradek.protocol.transaction_markers import EndTransactionMarker
 
-BATCHES_KEPT = 10
-"""Number of batches of a producer by which a retry is recognised. Apache Kafka keeps five, as many as a client has in
-flight on a connection; but when a leader moves, five may be under way to the former one, stored and unanswered, while
-the client sends five more to the new one."""
 MAX_PRODUCERS = 100_000
 NO_PRODUCER = -1
 EVERY_PRODUCER = 2**63 - 1
-_SEQUENCES = 2**31
-_NO_OFFSET = -1
-
-
-class AppendedBatch(NamedTuple):
-    last_sequence: int
-    last_offset: int
-    offset_delta: int
-    timestamp: int
-
-    @property
-    def first_sequence(self) -> int:
-        return (self.last_sequence - self.offset_delta) % _SEQUENCES
-
-    @property
-    def first_offset(self) -> int:
-        return self.last_offset - self.offset_delta
-
-
-class ProducerEntry(NamedTuple):
-    producer_id: int
-    epoch: int = NO_PRODUCER_EPOCH
-    coordinator_epoch: int = -1
-    last_timestamp: int = NO_TIMESTAMP
-    txn_first_offset: int = _NO_OFFSET
-    batches: tuple[AppendedBatch, ...] = ()
-
-    @property
-    def last_sequence(self) -> int:
-        return self.batches[-1].last_sequence if self.batches else NO_SEQUENCE
-
-    def is_in_transaction(self, epoch: int) -> bool:
-        """True if a transaction of the producer is open here, and of this epoch."""
-        return self.txn_first_offset >= 0 and self.epoch == epoch
-
-    def next_sequence(self, epoch: int) -> int:
-        """The sequence that the producer's next batch has in this epoch."""
-        return (self.last_sequence + 1) % _SEQUENCES if epoch == self.epoch else 0
-
-    def reaches(self, sequence: int) -> bool:
-        """True if the sequence is the next one, or one of the half of all sequences before it."""
-        return (self.next_sequence(self.epoch) - sequence) % _SEQUENCES < _SEQUENCES // 2
-
-    def duplicate_of(self, batch: BatchInfo) -> AppendedBatch | None:
-        """The kept batch that this one repeats."""
-        if batch.producer_epoch == self.epoch:
-            last_sequence = batch.last_sequence
-            for kept in self.batches:
-                if kept[0] == last_sequence and kept.first_sequence == batch.base_sequence:
-                    return kept
-        return None
 
 
 class Staged(NamedTuple):
@@ -159,10 +112,10 @@ class ProducerStates:
                 continue
             entry = entries.get(producer_id) or self.entries.get(producer_id) or ProducerEntry(producer_id)
             if origin is not None and batch.producer_epoch != entry.epoch:
-                _check_epoch(entry, batch.producer_epoch)
+                check_epoch(entry, batch.producer_epoch)
             if batch.is_control:
                 first_offset = entry.txn_first_offset
-                entry, is_aborted = _end_transaction(entry, batch, data, origin)
+                entry, is_aborted = after_marker(entry, batch, data, origin)
                 entries[producer_id] = entry
                 if is_aborted is not None and first_offset >= 0:
                     completed.append(self._completed(batch, first_offset, is_aborted, entries, completed))
@@ -171,7 +124,7 @@ class ProducerStates:
                     self.verifications.check(producer_id, guard)
                 if origin is Origin.CLIENT:
                     self._check_sequence(entry, batch, may_begin_anywhere=may_begin_anywhere)
-                entry = _appended(entry, batch, origin)
+                entry = after_batch(entry, batch, origin)
             entries[producer_id] = entry
         return Staged(entries, tuple(completed)) if entries else NOTHING_STAGED
 
@@ -231,13 +184,13 @@ class ProducerStates:
         entry = self.entries.get(marker.producer_id)
         if entry is None:
             return True
-        _check_epoch(entry, marker.producer_epoch)
+        check_epoch(entry, marker.producer_epoch)
         if marker.bumps_epoch and entry.is_in_transaction(marker.producer_epoch):
             raise KafkaError(
                 ErrorCode.INVALID_PRODUCER_EPOCH,
                 f"Marker with epoch {marker.producer_epoch} ended a former transaction of producer {entry.producer_id}",
             )
-        _check_coordinator_epoch(entry, marker.coordinator_epoch)
+        check_coordinator_epoch(entry, marker.coordinator_epoch)
         is_known = entry.epoch == marker.producer_epoch and entry.coordinator_epoch == marker.coordinator_epoch
         return entry.txn_first_offset >= 0 or not is_known
 
@@ -316,82 +269,3 @@ class ProducerStates:
         for _, producer_id in silent[: MAX_PRODUCERS // 8]:
             self._forget(producer_id)
             del self.entries[producer_id]
-
-
-def next_entry(entry: ProducerEntry, batch: BatchInfo) -> ProducerEntry | None:
-    """The entry after the next batch of its producer; None where the batch is not that, or belongs to a transaction."""
-    if not entry.batches or entry.txn_first_offset >= 0 or batch.producer_epoch != entry.epoch:
-        return None
-    if batch.is_transactional or batch.is_control or batch.base_sequence != (entry.last_sequence + 1) % _SEQUENCES:
-        return None
-    return _appended(entry, batch, Origin.CLIENT)
-
-
-def _check_epoch(entry: ProducerEntry, epoch: int) -> None:
-    if epoch < entry.epoch:
-        raise KafkaError(
-            ErrorCode.INVALID_PRODUCER_EPOCH,
-            f"Epoch of producer {entry.producer_id} is {epoch}, the last seen was {entry.epoch}",
-        )
-
-
-def _check_coordinator_epoch(entry: ProducerEntry, coordinator_epoch: int) -> None:
-    if coordinator_epoch < entry.coordinator_epoch:
-        raise KafkaError(
-            ErrorCode.TRANSACTION_COORDINATOR_FENCED,
-            f"Marker for producer {entry.producer_id} has coordinator epoch {coordinator_epoch}, "
-            f"{entry.coordinator_epoch} is known",
-        )
-
-
-def _appended(entry: ProducerEntry, batch: BatchInfo, origin: Origin | None) -> ProducerEntry:
-    transactional = batch.is_transactional
-    if origin is not None and entry.txn_first_offset >= 0 and not transactional:
-        raise KafkaError(
-            ErrorCode.INVALID_TXN_STATE,
-            f"Expected transactional write from producer {entry.producer_id} at offset {batch.base_offset}",
-        )
-    kept = entry.batches[1 - BATCHES_KEPT :] if batch.producer_epoch == entry.epoch else ()
-    first_offset = entry.txn_first_offset
-    if transactional and first_offset < 0:
-        first_offset = batch.base_offset
-    # Once per produced batch, so past the Python-level constructors of NamedTuple: a third of this function's cost.
-    timestamp, last_offset = batch.max_timestamp, batch.last_offset
-    appended = tuple.__new__(
-        AppendedBatch, (batch.last_sequence, last_offset, last_offset - batch.base_offset, timestamp)
-    )
-    return tuple.__new__(
-        ProducerEntry,
-        (
-            entry.producer_id,
-            batch.producer_epoch,
-            entry.coordinator_epoch,
-            timestamp,
-            first_offset,
-            (*kept, appended),
-        ),
-    )
-
-
-def _end_transaction(
-    entry: ProducerEntry, batch: BatchInfo, data: Buffer, origin: Origin | None
-) -> tuple[ProducerEntry, bool | None]:
-    """A control batch: its one record says whether the producer's transaction was aborted. None: compaction has
-    emptied the batch, or it is of another kind."""
-    found = read_marker(data, batch.position, read_header(data, batch.position))
-    if found is None:
-        return entry, None
-    marker, timestamp = found
-    if origin is not None:
-        _check_coordinator_epoch(entry, marker.coordinator_epoch)
-    return (
-        ProducerEntry(
-            entry.producer_id,
-            batch.producer_epoch,
-            marker.coordinator_epoch,
-            timestamp,
-            _NO_OFFSET,
-            entry.batches if batch.producer_epoch == entry.epoch else (),
-        ),
-        not marker.is_committed,
-    )

@@ -18,13 +18,14 @@ from odradek.broker.log.core.append_result import AppendResult, duplicate_of
 from odradek.broker.log.core.batch_info import BatchInfo
 from odradek.broker.log.core.check_budget import UNBOUNDED, CheckBudget
 from odradek.broker.log.core.config import LogConfig
-from odradek.broker.log.core.producer_state import EVERY_PRODUCER, NO_PRODUCER, AppendedBatch, Staged
+from odradek.broker.log.core.marker_batches import marker_batches
+from odradek.broker.log.core.producer_entry import AppendedBatch
+from odradek.broker.log.core.producer_state import EVERY_PRODUCER, NO_PRODUCER, Staged
 from odradek.broker.log.core.replicated import split_into_runs
 from odradek.broker.log.core.retention import expired_count
 from odradek.broker.log.core.validation import (
     NO_PRODUCE,
     BatchRules,
-    CheckedBatch,
     CheckedRecords,
     check_records,
 )
@@ -38,8 +39,8 @@ from odradek.broker.log.files.segment import Segment, TimestampOffset
 from odradek.format.checkpoints import LEADER_EPOCH_FILE
 from odradek.format.transaction_index import AbortedTransaction
 from odradek.model.topology import TopicPartition
-from odradek.protocol.record_batch import NO_TIMESTAMP, Buffer, read_header
-from odradek.protocol.transaction_markers import EndTransactionMarker, build_marker
+from odradek.protocol.record_batch import NO_TIMESTAMP, Buffer
+from odradek.protocol.transaction_markers import EndTransactionMarker
 
 log = get_logger(__name__)
 
@@ -143,20 +144,17 @@ class PartitionLog:
         # Past the Python-level constructor of NamedTuple, once per produced batch.
         return tuple.__new__(AppendResult, (first_offset, last_offset, max_timestamp, log_append_time, start, False))
 
-    def append_marker(
-        self, marker: EndTransactionMarker, *, leader_epoch: int, rules: BatchRules
-    ) -> AppendResult | None:
-        """Ends a producer's transaction; None: the marker is a repeated one. Either way its verification proves nothing
-        any more. No limit of the topic applies: an open transaction would stop its readers."""
+    def append_markers(
+        self, markers: Sequence[EndTransactionMarker], *, leader_epoch: int, rules: BatchRules
+    ) -> tuple[AppendResult | None, list[ErrorCode]]:
+        """Ends transactions of different producers with one write; or says of each why not. None: all are refused or
+        repeated. No limit of the topic applies: an open transaction would stop its readers."""
         self.files.check_writable()
-        must_write = self.producers.check_marker(marker)
-        self.producers.verifications.end_transaction(marker)
-        if not must_write:
-            return None
         now_ms = self._clock.now_ms()
-        data = memoryview(bytearray(build_marker(marker, now_ms)))
-        batch = CheckedBatch(data, read_header(data), now_ms)
-        return self.append_checked(CheckedRecords([batch], rules, now_ms), leader_epoch=leader_epoch)
+        batches, codes = marker_batches(markers, self.producers, now_ms)
+        if not batches:
+            return None, codes
+        return self.append_checked(CheckedRecords(batches, rules, now_ms), leader_epoch=leader_epoch), codes
 
     def nothing_appended(self) -> AppendResult:
         """Return the result for batches that are in the log already, somewhere before its end."""

@@ -10,7 +10,8 @@ from collections.abc import Callable, Collection
 from pathlib import Path
 
 from odradek.base.logs import get_logger
-from odradek.broker.log.core.producer_state import BATCHES_KEPT, AppendedBatch, ProducerEntry, ProducerStates
+from odradek.broker.log.core.producer_entry import BATCHES_KEPT, AppendedBatch, ProducerEntry
+from odradek.broker.log.core.producer_state import ProducerStates
 from odradek.format.producer_snapshot import CorruptSnapshot, SnapshotRow, read_rows, write_rows
 from odradek.format.segment_files import SNAPSHOT_SUFFIX, file_name
 

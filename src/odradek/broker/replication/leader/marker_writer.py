@@ -5,18 +5,20 @@ keeps them aside until the marker is on all replicas, and is notified by partiti
 """
 
 import threading
-from collections.abc import Callable, Sequence
-from typing import NamedTuple, Protocol, TypeAlias
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Final, NamedTuple, Protocol, TypeAlias
 
 from odradek.base.errors import ErrorCode
 from odradek.base.logs import get_logger
-from odradek.broker.log.core.append_result import AppendResult
 from odradek.broker.replication.partition_table import PartitionTable
 from odradek.model.topic_names import OFFSETS_TOPIC
 from odradek.model.topology import TopicPartition
 from odradek.protocol.transaction_markers import EndTransactionMarker
 
 log = get_logger(__name__)
+
+TOGETHER_MAX: Final = 100
+"""Number of markers in one append: the lock of the partition is held for a few milliseconds."""
 
 
 class TransactionCompletionListener(Protocol):
@@ -33,6 +35,7 @@ class MarkerToWrite(NamedTuple):
 
 
 MarkersDone: TypeAlias = Callable[[list[ErrorCode]], None]
+MarkerSettled: TypeAlias = Callable[[int, ErrorCode], None]
 
 
 class MarkerWriter:
@@ -43,32 +46,43 @@ class MarkerWriter:
 
     def write(self, markers: Sequence[MarkerToWrite], done: MarkersDone) -> None:
         """`done` gets a code for each marker, in order and exactly once, when each one is on all replicas or failed."""
-        results = _Results(len(markers), done)
-        written: list[TopicPartition] = []
+        self.write_each(markers, _Results(len(markers), done).settle)
+
+    def write_each(self, markers: Sequence[MarkerToWrite], settle: MarkerSettled) -> None:
+        """`settle` gets the place and the code of each marker, once, when that one is on all replicas or failed: none
+        waits for another partition than its own. Markers of one partition are one append."""
+        by_partition: dict[TopicPartition, list[int]] = {}
         for slot, (marker, tp) in enumerate(markers):
             if marker.producer_id < 0 or marker.producer_epoch < 0:
-                results.settle(slot, ErrorCode.INVALID_REQUEST)
-                continue
-            self._write_one(marker, tp, results, slot, written)
+                settle(slot, ErrorCode.INVALID_REQUEST)
+            else:
+                by_partition.setdefault(tp, []).append(slot)
+        written: list[TopicPartition] = []
+        for tp, slots in by_partition.items():
+            for together in _runs(markers, slots):
+                self._write(tp, markers, together, settle, written)
         # After the last one: a follower that waits for several of the partitions gets them in one answer.
         self._replicas.complete_fetches(written)
 
-    def _write_one(
+    def _write(
         self,
-        marker: EndTransactionMarker,
         tp: TopicPartition,
-        results: "_Results",
-        slot: int,
+        markers: Sequence[MarkerToWrite],
+        slots: Sequence[int],
+        settle: MarkerSettled,
         written: list[TopicPartition],
     ) -> None:
-        def settled(code: ErrorCode, result: AppendResult | None) -> None:
-            if code is not ErrorCode.NONE:
-                log.info("marker refused", partition=str(tp), producer_id=marker.producer_id, code=code.name)
-            elif tp.topic == OFFSETS_TOPIC:
-                self._tell(marker, tp)
-            results.settle(slot, code)
+        def settled(codes: Sequence[ErrorCode]) -> None:
+            for slot, code in zip(slots, codes, strict=True):
+                if code is not ErrorCode.NONE:
+                    producer_id = markers[slot].marker.producer_id
+                    log.info("marker refused", partition=str(tp), producer_id=producer_id, code=code.name)
+                elif tp.topic == OFFSETS_TOPIC:
+                    self._tell(markers[slot].marker, tp)
+                settle(slot, code)
 
-        self._replicas.append_marker(tp, marker, timeout_ms=self._timeout_ms, done=settled, written=written)
+        together = [markers[slot].marker for slot in slots]
+        self._replicas.append_markers(tp, together, timeout_ms=self._timeout_ms, done=settled, written=written)
 
     def _tell(self, marker: EndTransactionMarker, tp: TopicPartition) -> None:
         """Notify the listener; the marker is written even if this fails."""
@@ -76,6 +90,18 @@ class MarkerWriter:
             self._listener.transaction_completed(tp, marker.producer_id, marker.producer_epoch, marker.is_committed)
         except Exception:
             log.exception("completed transaction not handled", partition=str(tp), producer_id=marker.producer_id)
+
+
+def _runs(markers: Sequence[MarkerToWrite], slots: Iterable[int]) -> Iterator[list[int]]:
+    """Markers that may be one append: of each producer one, since what the next one does depends on it."""
+    run: dict[int, int] = {}
+    for slot in slots:
+        producer_id = markers[slot].marker.producer_id
+        if producer_id in run or len(run) == TOGETHER_MAX:
+            yield list(run.values())
+            run = {}
+        run[producer_id] = slot
+    yield list(run.values())
 
 
 class _Results:

@@ -41,7 +41,8 @@ class Directory:
         )
 
     def end(self, producer_id: int, *, committed: bool) -> None:
-        self.log.append_marker(EndTransactionMarker(producer_id, 0, 0, committed), leader_epoch=0, rules=COORDINATOR)
+        marker = EndTransactionMarker(producer_id, 0, 0, committed)
+        self.log.append_markers([marker], leader_epoch=0, rules=COORDINATOR)
 
     def values(self, isolation: str = "read_committed") -> list[str]:
         options = log_options({"path": str(self.path), "isolationLevel": isolation})

@@ -166,7 +166,8 @@ def test_a_late_marker_of_one_end_does_not_complete_the_next_16352(stage: Stage)
     assert stage.state() is S.COMPLETE_COMMIT
     stage.add(producer, ORDERS, PAYMENTS)
     stage.end(producer)
-    late([E.NONE, E.NONE])
+    late(0, E.NONE)
+    late(1, E.NONE)
     assert stage.state() is S.PREPARE_COMMIT
     stage.markers.settle()
     assert stage.state() is S.COMPLETE_COMMIT
@@ -176,12 +177,12 @@ def test_completion_is_written_once_10080_9777_6042(stage: Stage) -> None:
     producer = open_transaction(stage)
     stage.markers.at_once, stage.log.at_once = False, True
     stage.end(producer)
-    _, done = stage.markers.waiting.pop()
+    _, settle = stage.markers.waiting.pop()
     stage.log.at_once = False
-    done([E.NONE, E.NONE])
-    done([E.NONE, E.NONE])
+    for slot in (0, 1, 1, 0):
+        settle(slot, E.NONE)
     stage.log.settle()
-    done([E.NONE, E.NONE])
+    settle(1, E.NONE)
     assert stage.log.states.count(S.COMPLETE_COMMIT) == 1
 
 
@@ -217,11 +218,11 @@ def test_partitions_without_a_leader_are_waited_for(stage: Stage) -> None:
     stage.publish(leader=-1)
     stage.end(producer)
     stage.passes(500)
-    assert stage.coordinator.markers.unknown_destinations == 2
+    assert stage.coordinator.ends.markers.unknown_destinations == 2
     stage.publish(leader=0)
     stage.passes(200)
     assert stage.state() is S.COMPLETE_COMMIT
-    assert stage.coordinator.markers.unknown_destinations == 0
+    assert stage.coordinator.ends.markers.unknown_destinations == 0
 
 
 def test_a_completion_that_cannot_be_written_is_tried_again(stage: Stage) -> None:
@@ -230,10 +231,10 @@ def test_a_completion_that_cannot_be_written_is_tried_again(stage: Stage) -> Non
     stage.end(producer)
     stage.log.error = E.NOT_ENOUGH_REPLICAS
     stage.markers.settle()
-    assert (stage.state(), stage.coordinator.append_retries) == (S.PREPARE_COMMIT, 1)
+    assert (stage.state(), stage.coordinator.ends.append_retries) == (S.PREPARE_COMMIT, 1)
     stage.log.error = E.NONE
     stage.passes(200)
-    assert (stage.state(), stage.coordinator.append_retries) == (S.COMPLETE_COMMIT, 0)
+    assert (stage.state(), stage.coordinator.ends.append_retries) == (S.COMPLETE_COMMIT, 0)
 
 
 @pytest.mark.parametrize("commit", [True, False])
@@ -390,3 +391,30 @@ def test_an_end_that_is_decided_is_never_answered_with_an_unknown_error_franz_go
     stage.markers.settle()
     assert stage.end(producer, commit=commit)[0] is E.NONE
     assert stage.end(producer, commit=not commit)[0] is E.INVALID_TXN_STATE
+
+
+def test_markers_of_ends_that_were_decided_together_are_one_write(stage: Stage) -> None:
+    producers = {name: open_transaction(stage, name) for name in ("a", "b", "c")}
+    before = len(stage.log.batches)
+    with stage.coordinator._writer.deferred():
+        answers: list[E] = []
+        for name, producer in producers.items():
+            stage.coordinator.end(name, producer, lambda error, _: answers.append(error), commit=True)
+    assert answers == [E.NONE] * 3
+    assert stage.markers.writes == [6]
+    assert stage.log.batches[before:] == [3, 3], "decisions, completions"
+    assert {stage.state(name) for name in producers} == {S.COMPLETE_COMMIT}
+
+
+def test_a_slow_partition_holds_up_only_its_own_transactions(stage: Stage) -> None:
+    producers = {name: open_transaction(stage, name) for name in ("a", "b")}
+    stage.markers.at_once = False
+    with stage.coordinator._writer.deferred():
+        for name, producer in producers.items():
+            stage.coordinator.end(name, producer, lambda error, _: None, commit=True)
+    ((_, settle),) = stage.markers.waiting
+    for slot in (0, 1, 2):
+        settle(slot, E.NONE)
+    assert (stage.state("a"), stage.state("b")) == (S.COMPLETE_COMMIT, S.PREPARE_COMMIT)
+    settle(3, E.NONE)
+    assert stage.state("b") is S.COMPLETE_COMMIT

@@ -95,19 +95,21 @@ class Markers:
 
     def __init__(self) -> None:
         self.asked: list[MarkerToWrite] = []
-        self.waiting: list[tuple[Sequence[MarkerToWrite], Callable[[list[ErrorCode]], None]]] = []
+        self.writes: list[int] = []
+        self.waiting: list[tuple[Sequence[MarkerToWrite], Callable[[int, ErrorCode], None]]] = []
         self.at_once = True
 
-    def write(self, markers: Sequence[MarkerToWrite], done: Callable[[list[ErrorCode]], None]) -> None:
+    def write_each(self, markers: Sequence[MarkerToWrite], settle: Callable[[int, ErrorCode], None]) -> None:
         self.asked += markers
+        self.writes.append(len(markers))
+        self.waiting.append((markers, settle))
         if self.at_once:
-            done([ErrorCode.NONE] * len(markers))
-        else:
-            self.waiting.append((markers, done))
+            self.settle(index=-1)
 
     def settle(self, error: ErrorCode = ErrorCode.NONE, index: int = 0) -> None:
-        markers, done = self.waiting.pop(index)
-        done([error] * len(markers))
+        markers, settle = self.waiting.pop(index)
+        for slot in range(len(markers)):
+            settle(slot, error)
 
 
 class Stage:

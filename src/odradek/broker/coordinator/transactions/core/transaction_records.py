@@ -19,6 +19,10 @@ from odradek.protocol.primitives import ProtocolError
 from odradek.protocol.schema import Message, Struct, array, int8, int16, int32, int64, string
 
 _VERSION = Packer(">h")
+_COUNT = Packer(">i")
+_BEFORE_PARTITIONS = Packer(">hqhib")
+_TIMES = Packer(">qq")
+_NO_ARRAY: Final = b"\xff\xff\xff\xff"
 _KEY_VERSION: Final = 0
 _KEYS_MAX: Final = 1_000
 PLAIN: Final = 0
@@ -55,8 +59,32 @@ def encode_key(transactional_id: str) -> bytes:
 
 def encode_record(transaction: Transaction) -> tuple[bytes, bytes]:
     """Key and value."""
-    version = TAGGED if transaction.bumps_epochs else PLAIN
-    return encode_key(transaction.transactional_id), encode_transaction(transaction, version)
+    value = encode_transaction(transaction, TAGGED) if transaction.bumps_epochs else _encode_plain(transaction)
+    return encode_key(transaction.transactional_id), value
+
+
+def _encode_plain(transaction: Transaction) -> bytes:
+    """The same bytes as `encode_transaction` makes in version 0: four are written for each transaction."""
+    _, producer_id, epoch, timeout_ms, state, partitions, last_update_ms, start_ms, *_ = transaction
+    return b"".join(
+        (
+            _BEFORE_PARTITIONS.pack(PLAIN, producer_id, epoch, timeout_ms, state),
+            _NO_ARRAY if state is TransactionState.EMPTY else _encode_partitions(partitions),
+            _TIMES.pack(last_update_ms, start_ms),
+        )
+    )
+
+
+@lru_cache(maxsize=_KEYS_MAX)
+def _encode_partitions(partitions: frozenset[TopicPartition]) -> bytes:
+    by_topic = [
+        (topic, [tp.partition for tp in tps]) for topic, tps in groupby(sorted(partitions), lambda tp: tp.topic)
+    ]
+    pieces = [_COUNT.pack(len(by_topic))]
+    for topic, ids in by_topic:
+        name = topic.encode()
+        pieces += (_VERSION.pack(len(name)), name, _COUNT.pack(len(ids)), Packer(f">{len(ids)}i").pack(*ids))
+    return b"".join(pieces)
 
 
 def encode_transaction(transaction: Transaction, version: int) -> bytes:
