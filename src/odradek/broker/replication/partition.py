@@ -13,7 +13,6 @@ from uuid import UUID
 
 from odradek.base.clock import Clock
 from odradek.base.errors import ErrorCode, KafkaError
-from odradek.base.logs import get_logger
 from odradek.broker.log.core.append_result import AppendResult
 from odradek.broker.log.core.check_budget import CheckBudget
 from odradek.broker.log.core.config import LogConfig
@@ -23,7 +22,7 @@ from odradek.broker.log.files.partition_log import PartitionLog
 from odradek.broker.replication.committed_log import CommittedLog
 from odradek.broker.replication.core.append_rules import batch_rules, own_rules
 from odradek.broker.replication.core.followers import Followers, LagRules
-from odradek.broker.replication.core.isr import REFUSED, TAKEN_BACK, IsrChange
+from odradek.broker.replication.core.isr import IsrChange
 from odradek.broker.replication.core.outcomes import (
     COMMITTED,
     MORE_COMMITTED,
@@ -32,10 +31,9 @@ from odradek.broker.replication.core.outcomes import (
     Appended,
 )
 from odradek.broker.replication.core.replica import RemoteReplica
+from odradek.broker.replication.isr_proposals import Fence, IsrProposals
 from odradek.model.topology import NO_LEADER, LeaderAndIsr, PartitionDirective, TopicPartition
 from odradek.protocol.transaction_markers import EndTransactionMarker
-
-log = get_logger(__name__)
 
 NOT_LEADING = -1
 
@@ -64,6 +62,7 @@ class Partition:
         self.led_since = NOT_LEADING  # the leader epoch in which this broker began to lead, and leads since
         self.replicas: tuple[int, ...] = ()
         self.followers = Followers(broker_id, lag_rules)
+        self._proposals = IsrProposals(partition, broker_id, self.followers)
         self.gone: ErrorCode | None = None  # why it is not served any more
         self.messages_in = self.bytes_in = self.bytes_out = 0  # since the broker began to host it
         self._broker_id = broker_id
@@ -299,24 +298,19 @@ class Partition:
         with self.lock:
             if not self.is_leader:
                 return NO_ADVANCE
-            isr = self.followers.shrunk(leader_end=self.log.log_end_offset, now_ms=self._clock.monotonic_ms())
-            return Advance(self._advance_high_watermark(), None if isr is None else self._propose(isr))
+            end, now_ms = self.log.log_end_offset, self._clock.monotonic_ms()
+            change = self._proposals.shrink(self._fence, leader_end=end, now_ms=now_ms)
+            return Advance(self._advance_high_watermark(), change)
 
     def isr_answered(self, change: IsrChange, answer: LeaderAndIsr | ErrorCode) -> Advance:
         """Take the result of a proposed ISR change. One that may succeed later is to be asked for again."""
         with self.lock:
-            if self.followers.pending is not change:
+            result = self._proposals.answered(change, answer, self._fence)
+            if result is None:
                 return NO_ADVANCE
-            if isinstance(answer, ErrorCode):
-                log.info("ISR change refused", partition=str(self.topic_partition), isr=change.isr, error=answer.name)
-                if answer in TAKEN_BACK:
-                    self.followers.confirm(self.isr)
-                return NO_ADVANCE if answer in REFUSED else Advance(change=change)
-            if answer.leader_epoch != self.leader_epoch or answer.zk_version < self.partition_epoch:
-                return NO_ADVANCE
-            log.info("ISR changed", partition=str(self.topic_partition), isr=answer.isr, was=self.isr)
-            self.followers.confirm(answer.isr)
-            self.partition_epoch = answer.zk_version
+            if isinstance(result, IsrChange):
+                return Advance(change=result)
+            self.partition_epoch = result.zk_version
             return Advance(self._advance_high_watermark())
 
     def low_watermark(self) -> int:
@@ -329,15 +323,11 @@ class Partition:
     def _maybe_expand(self, follower: RemoteReplica) -> IsrChange | None:
         watermark, start = self.committed.high_watermark, self.committed.epoch_start_offset
         assert start is not None
-        isr = self.followers.expanded(follower, high_watermark=watermark, epoch_start=start)
-        return None if isr is None else self._propose(isr)
+        return self._proposals.expand(follower, self._fence, high_watermark=watermark, epoch_start=start)
 
-    def _propose(self, isr: tuple[int, ...]) -> IsrChange:
-        log.info("ISR change proposed", partition=str(self.topic_partition), isr=isr, was=self.isr)
-        epochs = self.leader_epoch, self.partition_epoch, self.controller_epoch
-        broker_epochs = self.followers.broker_epochs(isr)
-        change = IsrChange(self.topic_partition, self.topic_id, self._broker_id, *epochs, isr, broker_epochs)
-        return self.followers.propose(change)
+    @property
+    def _fence(self) -> Fence:
+        return Fence(self.topic_id, self.leader_epoch, self.partition_epoch, self.controller_epoch)
 
     def _advance_high_watermark(self) -> bool:
         """Advance the high watermark. Below the minimal ISR nothing more is committed: a lone replica may lose its

@@ -20,7 +20,7 @@ from odradek.broker.log.core.check_budget import UNBOUNDED, CheckBudget
 from odradek.broker.log.core.config import LogConfig
 from odradek.broker.log.core.marker_batches import marker_batches
 from odradek.broker.log.core.producer_entry import AppendedBatch
-from odradek.broker.log.core.producer_state import EVERY_PRODUCER, NO_PRODUCER, Staged
+from odradek.broker.log.core.producer_state import EVERY_PRODUCER, Staged
 from odradek.broker.log.core.replicated import split_into_runs
 from odradek.broker.log.core.retention import expired_count
 from odradek.broker.log.core.validation import (
@@ -33,7 +33,8 @@ from odradek.broker.log.core.verification import VerificationGuard
 from odradek.broker.log.files.log_environment import ALONE, LogEnvironment
 from odradek.broker.log.files.log_files import LogFiles
 from odradek.broker.log.files.log_reader import LogReader, ReadResult
-from odradek.broker.log.files.recovery import LoadedLog, load, note_aborted, rebuild_producers
+from odradek.broker.log.files.log_truncation import start_over, truncate
+from odradek.broker.log.files.recovery import LoadedLog, load, note_aborted
 from odradek.broker.log.files.recovery_point import RecoveryPoint
 from odradek.broker.log.files.segment import Segment, TimestampOffset
 from odradek.format.checkpoints import LEADER_EPOCH_FILE
@@ -60,7 +61,7 @@ class PartitionLog:
         self._reader = LogReader(files)
         self._clock = environment.clock
         self._background = environment.background
-        self._on_truncate = environment.on_truncate
+        self._environment = environment
 
     @classmethod
     def open(
@@ -296,37 +297,12 @@ class PartitionLog:
         if offset < self.segments[0].base_offset:
             self.truncate_fully_and_start_at(offset)
             return True
-        self.files.guarded(lambda: self._truncate(offset))
+        self.files.guarded(lambda: truncate(self, offset, self._environment))
         return True
-
-    def _truncate(self, offset: int) -> None:
-        self._move_recovery_point_back(offset)
-        self.log_end_offset = offset
-        self.log_start_offset = min(self.log_start_offset, offset)
-        self.files.drop_from(offset, self.config)
-        active = self.files.active
-        active.truncate_to(offset)
-        active.limit_indexes(self.config.segment_index_bytes)
-        self.epochs.truncate_from_end(offset)
-        rebuild_producers(
-            self.segments, self.producers, self.files.snapshots, self.log_start_offset, offset, self._clock.now_ms()
-        )
-
-    def _move_recovery_point_back(self, offset: int) -> None:
-        self.flushed.move_back(offset)
-        self._on_truncate(self.directory.parent, self.partition, offset)
 
     def truncate_fully_and_start_at(self, offset: int) -> None:
         """Drops everything; the log is empty and goes on from the offset."""
-        self.files.guarded(lambda: self._start_over(offset))
-
-    def _start_over(self, offset: int) -> None:
-        self._move_recovery_point_back(offset)
-        self.files.start_over(offset, self.config)
-        self.log_start_offset = self.log_end_offset = offset
-        self.epochs.clear()
-        self.producers.clear(offset)
-        self.producers.forgotten_up_to = EVERY_PRODUCER if offset else NO_PRODUCER
+        self.files.guarded(lambda: start_over(self, offset, self._environment))
 
     def replace_segments(self, old: Sequence[Segment], size: int, *, truncations: int) -> bool:
         """Puts the compacted segment of this size, whose files lie ready, into the place of its originals.
