@@ -9,10 +9,11 @@ server-final   v=SIGNATURE   or   e=ERROR
 import hashlib
 import hmac
 import re
-from base64 import b64decode, b64encode
+from base64 import b64encode
+from binascii import Error as BinasciiError
+from binascii import a2b_base64
 from collections.abc import Callable
-
-from odradek.base.value_classes import dataclass
+from typing import NamedTuple
 
 HASH_OF_MECHANISM = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
 ITERATIONS_MIN = 4096
@@ -20,11 +21,12 @@ CLIENT_ITERATIONS_MAX = 1_000_000
 """A server that asks for more is refused: a client must not work for as long as a stranger says."""
 TOKEN_EXTENSION = "tokenauth"
 _MESSAGE_BYTES_MAX = 64 << 10
+_INNER, _OUTER = (bytes(pad ^ byte for byte in range(256)) for pad in (0x36, 0x5C))
 # Possessive: a character belongs to one alternative only, so nothing is kept to go back to. A name of 64 KB costs 18 ms
 # otherwise, on a network thread.
 _NAME = r"(?:[^\x00=,]++|=2C|=3D)*+"
 _PRINTABLE = r"[\x21-\x2B\x2D-\x7E]+"
-_BASE64 = r"(?:[a-zA-Z0-9/+]{4})*(?:[a-zA-Z0-9/+]{3}=|[a-zA-Z0-9/+]{2}==)?"
+_BASE64 = r"[a-zA-Z0-9/+]*+={0,2}"  # whether it is whole, its decoder finds out faster
 _CLIENT_FIRST = re.compile(
     rf"(n,(?:a=({_NAME}))?,)((?:m={_NAME},)?n=({_NAME}),r=({_PRINTABLE})((?:,[A-Za-z]+=[^\x00,]+)*))"
 )
@@ -37,8 +39,7 @@ class ScramError(Exception):
     """A message that SCRAM doesn't allow, or a proof that is wrong. The text is for the log of this side."""
 
 
-@dataclass(frozen=True, slots=True)
-class ClientFirst:
+class ClientFirst(NamedTuple):
     gs2_header: str
     bare: str
     user: str
@@ -47,8 +48,7 @@ class ClientFirst:
     extensions: dict[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class ClientFinal:
+class ClientFinal(NamedTuple):
     without_proof: str
     channel_binding: bytes
     nonce: str
@@ -67,7 +67,7 @@ def parse_client_final(data: bytes) -> ClientFinal:
     found = _CLIENT_FINAL.fullmatch(_text(data))
     if found is None:
         raise ScramError("invalid client-final message")
-    return ClientFinal(found[1], b64decode(found[2]), found[3], b64decode(found[4]))
+    return ClientFinal(found[1], _decoded(found[2]), found[3], _decoded(found[4]))
 
 
 def server_first(nonce: str, salt: bytes, iterations: int) -> str:
@@ -75,11 +75,21 @@ def server_first(nonce: str, salt: bytes, iterations: int) -> str:
 
 
 def signature(hash_name: str, key: bytes, message: bytes) -> bytes:
-    return hmac.digest(key, message, hash_name)
+    """HMAC (RFC 2104) with a key that is not longer than a block, as all keys of SCRAM are.
+
+    OpenSSL's own, `hmac.digest`, looks for the algorithm at each call and takes three times as long.
+    """
+    block = key.ljust(128 if hash_name == "sha512" else 64, b"\0")
+    return digest_of(hash_name, block.translate(_OUTER) + digest_of(hash_name, block.translate(_INNER) + message))
+
+
+def digest_of(hash_name: str, data: bytes) -> bytes:
+    return (hashlib.sha512(data) if hash_name == "sha512" else hashlib.sha256(data)).digest()
 
 
 def exclusive_or(first: bytes, second: bytes) -> bytes:
-    return bytes(a ^ b for a, b in zip(first, second, strict=True))
+    """Both have the same length. As two numbers: a loop over the bytes costs ten times as much."""
+    return (int.from_bytes(first, "big") ^ int.from_bytes(second, "big")).to_bytes(len(first), "big")
 
 
 def salted_password(hash_name: str, password: str, salt: bytes, iterations: int) -> bytes:
@@ -117,7 +127,7 @@ class ScramClient:
         found = _SERVER_FIRST.fullmatch(text)
         if found is None:
             raise ScramError("invalid server-first message")
-        nonce, salt, iterations = found[1], b64decode(found[2]), int(found[3])
+        nonce, salt, iterations = found[1], _decoded(found[2]), int(found[3])
         if not nonce.startswith(self._nonce) or len(nonce) == len(self._nonce):
             raise ScramError("the server's nonce does not begin with the client's")
         if not ITERATIONS_MIN <= iterations <= CLIENT_ITERATIONS_MAX:
@@ -126,7 +136,7 @@ class ScramClient:
             )
         salted = self._salted_password(self._hash, salt, iterations)
         client_key = signature(self._hash, salted, b"Client Key")
-        stored_key = hashlib.new(self._hash, client_key).digest()
+        stored_key = digest_of(self._hash, client_key)
         without_proof = f"c=biws,r={nonce}"
         auth_message = f"{self._first_bare},{text},{without_proof}".encode()
         proof = exclusive_or(client_key, signature(self._hash, stored_key, auth_message))
@@ -144,8 +154,15 @@ class ScramClient:
             raise ScramError("invalid server-final message")
         if found[1] is not None:
             raise ScramError(f"the server refuses: {found[1]}")
-        if not self._server_signature or not hmac.compare_digest(b64decode(found[2]), self._server_signature):
+        if not self._server_signature or not hmac.compare_digest(_decoded(found[2]), self._server_signature):
             raise ScramError("the server's signature is wrong")
+
+
+def _decoded(base64: str) -> bytes:
+    try:
+        return a2b_base64(base64, strict_mode=True)
+    except BinasciiError:
+        raise ScramError("a value is not in base64") from None
 
 
 def _text(data: bytes) -> str:

@@ -1,4 +1,4 @@
-"""One listening socket and the thread that empties it: each connection goes to the next processor in turn.
+"""One listening socket and the thread that empties it: each connection goes to the processor with the least load.
 
 One that comes too often from its address is held, unread, until its time is over, and closed then: who is refused at
 once tries again at once. Of an address with many held ones the kernel drops further attempts (`address_filter`).
@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from heapq import heappop, heappush
 from math import ceil
+from operator import attrgetter
 from time import monotonic
 
 from odradek.base.errors import FatalError
@@ -30,6 +31,7 @@ _HELD_MAX = 1000
 _HELD_OF_ADDRESS_MAX = 50
 _BURST_MAX = 100
 _LOG_INTERVAL_S = 1.0
+_load = attrgetter("load")
 
 
 class Acceptor:
@@ -46,7 +48,7 @@ class Acceptor:
         self._listener = listener
         self._settings = settings
         self.processors = processors
-        """Processors that get new connections in turn. Replaced as a whole, by any thread."""
+        """Processors that get new connections. Replaced as a whole, by any thread."""
         self._quotas = quotas
         self._make_room = make_room
         self._security = security
@@ -56,6 +58,8 @@ class Acceptor:
         self._unlogged, self._logged_at = 0, -_LOG_INTERVAL_S
         self._stopping = threading.Event()
         self._socket = _listen(listener, settings)
+        self._local = self._socket.getsockname() if listener.host else None
+        """Local address of all its connections; None where each may have another."""
         self._filter = AddressFilter(self._socket)
         self._thread = SupervisedThread(target=self._run, name=f"acceptor-{listener.name}")
 
@@ -86,6 +90,7 @@ class Acceptor:
             self._accept_all()
 
     def _accept_all(self) -> None:
+        """One connection, or of a flood many."""
         for _ in range(_BURST_MAX):
             try:
                 connected, address = self._socket.accept()
@@ -107,6 +112,8 @@ class Acceptor:
             except (OSError, TooManyConnections) as error:
                 connected.close()
                 self._refused(str(error))
+            if not self._held:
+                return  # the next one is most often not there yet, and the failure to take it costs more than to wait
 
     def _hand_over(self, connected: socket.socket, host: str, port: int) -> None:
         """Refusals come first: a flood of connections costs little more than the system calls of its refusal."""
@@ -114,8 +121,8 @@ class Acceptor:
         if self._quotas.admit(self._listener.name, host):
             self._make_room()
         try:
-            self._tune(connected)
-            local = connected.getsockname()
+            connected.setblocking(False)
+            local = self._local or connected.getsockname()
         except OSError:
             self._quotas.leave(self._listener.name, host)
             raise
@@ -128,8 +135,7 @@ class Acceptor:
             client_port=port,
             security=self._security,
         )
-        processors = self.processors
-        processors[self._count % len(processors)].adopt(accepted)
+        min(self.processors, key=_load).adopt(accepted)
         self._count += 1
 
     def _refused(self, detail: str) -> None:
@@ -159,6 +165,8 @@ class Acceptor:
 
     def _let_go(self) -> int | None:
         """Close those whose time is over. Return the milliseconds until the next one's is, None where there is none."""
+        if not self._held and self._filter.next_end is None:
+            return None
         now = monotonic()
         while self._held and self._held[0][0] <= now:
             self._close_held()
@@ -166,15 +174,9 @@ class Acceptor:
         ends = [end for end in (self._held[0][0] if self._held else None, self._filter.next_end) if end is not None]
         return max(0, ceil((min(ends) - now) * 1000)) if ends else None
 
-    def _tune(self, connected: socket.socket) -> None:
-        connected.setblocking(False)
-        connected.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        connected.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
-        if self._settings.socket_send_buffer_bytes >= 0:
-            connected.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, self._settings.socket_send_buffer_bytes)
-
 
 def _listen(listener: ListenerSettings, settings: ServerSettings) -> socket.socket:
+    """Open the port. Connections inherit the options of the listening socket."""
     everywhere = not listener.host
     dual_stack = everywhere and socket.has_dualstack_ipv6()
     family = socket.AF_INET6 if dual_stack or ":" in listener.host else socket.AF_INET
@@ -183,6 +185,10 @@ def _listen(listener: ListenerSettings, settings: ServerSettings) -> socket.sock
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         if dual_stack:
             listening.setsockopt(socket.IPPROTO_IPV6, socket.IPV6_V6ONLY, 0)
+        listening.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+        if settings.socket_send_buffer_bytes >= 0:
+            listening.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, settings.socket_send_buffer_bytes)
         if settings.socket_receive_buffer_bytes >= 0:
             # Before listen: the window scale of a connection is agreed before accept returns it.
             listening.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, settings.socket_receive_buffer_bytes)

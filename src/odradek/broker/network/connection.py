@@ -7,10 +7,9 @@ from collections import deque
 from collections.abc import Sequence
 from select import EPOLLIN, EPOLLRDHUP
 from socket import socket
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from odradek.base.file_slice import Chunk
-from odradek.base.value_classes import dataclass
 from odradek.broker.network.frame_reader import FrameReader
 from odradek.broker.network.outbox import Outbox
 from odradek.broker.network.request import InboundRequest
@@ -38,8 +37,7 @@ class ConnectionOwner(Protocol):
     def begin_handshake_step(self, connection: "Connection", transport: "TlsTransport") -> None: ...
 
 
-@dataclass(frozen=True, slots=True)
-class Accepted:
+class Accepted(NamedTuple):
     """A connection on its way from the acceptor to a processor."""
 
     socket: socket
@@ -130,7 +128,7 @@ class Connection:
         self.muted_until_ns = 0
         """Time until which the connection is muted for its client's quota; 0: it isn't."""
         self.first_frame_began_ns: int | None = 0
-        """0: nothing has come yet. None: the first frame is complete."""
+        """0: nothing has come yet, or nothing since the login. None: the first frame is complete."""
 
     @property
     def left_before_login(self) -> bool:
@@ -144,7 +142,9 @@ class Connection:
         """Take the principal that TLS or SASL has found, whichever the listener's protocol ends with. On the
         processor's turn, or by a request's handler while nothing more is read."""
         self.principal = principal
-        self.setup_deadline_ns = 0
+        if self.setup_deadline_ns:
+            self.setup_deadline_ns = 0
+            self.first_frame_began_ns = 0
         self.reader.max_size = max_frame_bytes
 
     def _secure(self, connected: socket, security: ListenerSecurity, max_frame_bytes: int) -> None:

@@ -73,9 +73,8 @@ class Stopped(Exception):
 
 class ConnectionQuotas:
     def __init__(self, settings: ServerSettings, address_limits: AddressLimits) -> None:
-        self._settings = settings
         self._failed_logins = address_limits.failed_logins
-        self._listeners = _by_name(settings)
+        self._configure(settings)
         self._changed = threading.Condition()
         self._per_host: Counter[str] = Counter()
         self._per_listener: Counter[str] = Counter()
@@ -125,9 +124,13 @@ class ConnectionQuotas:
 
     def reconfigure(self, settings: ServerSettings) -> None:
         with self._changed:
-            self._settings = settings
-            self._listeners = _by_name(settings)
+            self._configure(settings)
             self._changed.notify_all()
+
+    def _configure(self, settings: ServerSettings) -> None:
+        self._settings = settings
+        self._listeners = {listener.name: listener for listener in settings.listeners}
+        self._rates = {listener.name: self._limited_rates(listener) for listener in settings.listeners}
 
     def stop(self) -> None:
         with self._changed:
@@ -154,7 +157,7 @@ class ConnectionQuotas:
             return True
         return not self.is_protected(listener.name) and self._total >= self._settings.max_connections
 
-    def _rates(self, listener: ListenerSettings) -> dict[str, int]:
+    def _limited_rates(self, listener: ListenerSettings) -> dict[str, int]:
         """Connections a second that hold for the listener, by account."""
         rates = {listener.name: listener.max_connection_creation_rate}
         if not self.is_protected(listener.name):
@@ -162,13 +165,9 @@ class ConnectionQuotas:
         return {account: rate for account, rate in rates.items() if rate < UNLIMITED}
 
     def _due_s(self, listener: ListenerSettings) -> float:
-        return max((self._charged_until_s.get(account, 0.0) for account in self._rates(listener)), default=0.0)
+        return max([self._charged_until_s.get(account, 0.0) for account in self._rates[listener.name]], default=0.0)
 
     def _charge(self, listener: ListenerSettings) -> None:
         """Each connection costs 1/rate seconds; an account may be overdrawn by a second, then it has to wait."""
-        for account, rate in self._rates(listener).items():
+        for account, rate in self._rates[listener.name].items():
             self._charged_until_s[account] = max(self._charged_until_s.get(account, 0.0), monotonic()) + 1 / rate
-
-
-def _by_name(settings: ServerSettings) -> dict[str, ListenerSettings]:
-    return {listener.name: listener for listener in settings.listeners}

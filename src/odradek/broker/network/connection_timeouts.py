@@ -56,13 +56,16 @@ _LOOK_AGAIN_NS = 10 * _MS
 
 
 class ConnectionTimeouts:
-    __slots__ = ("_idle_ns", "_memory", "_setups", "_unfinished_ns", "next_look_ns")
+    __slots__ = ("_idle_ns", "_memory", "_setups", "_unfinished_ns", "logging_in", "next_look_ns")
 
     def __init__(self, settings: ServerSettings, memory: FrameMemory) -> None:
         self._idle_ns = settings.connections_max_idle_ms * _MS
         self._unfinished_ns = settings.first_frame_timeout_ms * _MS
         self._memory = memory
         self._setups = ConnectionSetups()
+        self.logging_in: set[Connection] = set()
+        """Connections without TLS whose clients log in, or have done nothing else yet. The acceptor's thread adds to
+        it, by single calls that no thread interrupts."""
         self.next_look_ns = NEVER_NS
 
     def connected(self, connection: "Connection", now_ns: int) -> "Connection | None":
@@ -75,15 +78,18 @@ class ConnectionTimeouts:
 
     def closed(self, connection: "Connection") -> None:
         self._setups.remove(connection)
+        self.logging_in.discard(connection)
 
     def reserved(self, now_ns: int) -> None:
         """Memory was set aside for a frame."""
         self._look_by(now_ns + self._unfinished_ns)
 
     def read_from(self, connection: "Connection", now_ns: int, *, complete: bool) -> None:
-        """Bytes came from a client whose first frame had not ended yet."""
+        """Bytes came from a client whose first frame, or its first since the login, had not ended yet."""
         if complete:
             connection.first_frame_began_ns = None
+            if not connection.setup_deadline_ns:
+                self.logging_in.discard(connection)
         elif connection.first_frame_began_ns == 0:
             connection.first_frame_began_ns = now_ns
             self._look_by(now_ns + self._unfinished_ns)

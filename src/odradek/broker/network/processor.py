@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 log = get_logger(__name__)
 
+_LOGINS_PER_CLIENT = 8
 _EVENTS_MAX = 64  # of one look at the selector, which allocates room for all of them
 
 
@@ -113,8 +114,22 @@ class Processor:
         else:
             self._thread.join()
 
+    @property
+    def load(self) -> int:
+        """Number of clients, of which those that log in without TLS count an eighth. For the acceptor, which gives a
+        connection to the processor that has the least: clients that log in one after the other, and leave, are served
+        by one thread; several would wait for each other at the interpreter's lock."""
+        logging_in = len(self._timeouts.logging_in)
+        return self.accepted - self.closed - logging_in + logging_in // _LOGINS_PER_CLIENT
+
     def adopt(self, accepted: Accepted) -> None:
-        self._post(self._register, accepted)
+        """Take a connection, on the acceptor's thread. The processor's is not woken for it: the first bytes do that."""
+        connection = Connection(accepted, self, self._max_frame_bytes, monotonic_ns())
+        self.accepted += 1
+        if accepted.security is not None and accepted.security.tls is None:
+            self._timeouts.logging_in.add(connection)
+        if not self._do_if_asleep(self._register, connection):
+            self._post(self._register, connection)
 
     def answer(self, request: InboundRequest, chunks: Sequence[Chunk] | None) -> None:
         thread = get_ident()
@@ -243,13 +258,14 @@ class Processor:
         if self._dirty or self._peers_with_posts:
             self._send_answers()
 
-    def _register(self, accepted: Accepted) -> None:
-        now_ns = self._reader.now_ns
-        connection = Connection(accepted, self, self._max_frame_bytes, now_ns)
+    def _register(self, connection: Connection) -> None:
         self._connections[connection.fd] = connection
-        self._epoll.register(connection.fd, READABLE)
-        self.accepted += 1
-        if (displaced := self._timeouts.connected(connection, now_ns)) is not None:
+        try:
+            self._epoll.register(connection.fd, READABLE)
+        except OSError as error:
+            self._close(connection, error.strerror)
+            return
+        if (displaced := self._timeouts.connected(connection, self._reader.now_ns)) is not None:
             self._close(displaced, "too many connections are not authenticated, and it was the oldest")
 
     # TLS handshakes

@@ -49,7 +49,7 @@ def _tls_once(port: int) -> Callable[[], None]:
     context.minimum_version = ssl.TLSVersion.TLSv1_3
 
     def once() -> None:
-        with context.wrap_socket(_connected(port)) as connection:
+        with context.wrap_socket(connected(port)) as connection:
             _exchange(connection, _VERSIONS)
 
     return once
@@ -62,14 +62,19 @@ def _scram_once(port: int, user: str, password: str) -> Callable[[], None]:
 
     def once() -> None:
         scram = ScramClient(SCRAM, user, password, secrets.token_urlsafe(24), salted_password=salted)
-        with _connected(port) as connection:
-            _exchange(connection, _HANDSHAKE)
-            scram.verify(_token(connection, scram.final(_token(connection, scram.first()))))
+        with connected(port) as connection:
+            log_in(connection, scram)
 
     return once
 
 
-def _connected(port: int) -> socket.socket:
+def log_in(connection: socket.socket, scram: ScramClient) -> None:
+    """ConnectionError or ScramError unless the broker takes the login, and proves itself."""
+    _exchange(connection, _HANDSHAKE)
+    scram.verify(_token(connection, scram.final(_token(connection, scram.first()))))
+
+
+def connected(port: int) -> socket.socket:
     connection = socket.create_connection(("127.0.0.1", port), 30)
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _CLOSE_AT_ONCE)  # its port is free again at once

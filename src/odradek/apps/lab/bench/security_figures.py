@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
-from odradek.apps.lab.bench.clients import Batching, Metrics, SecuredWay, topic
+from odradek.apps.lab.bench.clients import Batching, Metrics, SecuredWay, run, topic
 from odradek.apps.lab.bench.figures import (
     LARGE_BATCHES,
     PARTITIONS,
@@ -41,11 +41,11 @@ from odradek.model.acls import (
     ResourceType,
 )
 from odradek.security.certificates import issue, new_authority
-from odradek.security.jaas import SCRAM_MODULE
 
 CLIENTS = 4
 MEASURED_S, WARM_S = 5.0, 5.0
 ACLS, USERS_EACH, ACLS_PER_REQUEST = 10_000, 10, 500
+PRODUCE_REQUESTS = 10_000
 PASSWORD = "secret"
 ADMIN_TIMEOUT_MS = 120_000
 _CA, _KEY = "ca.pem", "broker.pem"
@@ -100,14 +100,6 @@ def _tls_way(work: Work, system: System) -> SecuredWay:
     return SecuredWay(f"127.0.0.1:{_stores(system).tls_port}", file)
 
 
-def _sasl_way(work: Work, system: System, user: str) -> SecuredWay:
-    file = work.clients.directory / f"{user}.properties"
-    module = f'{SCRAM_MODULE} required username="{user}" password="{PASSWORD}";'
-    settings = {"security.protocol": "SASL_PLAINTEXT", "sasl.mechanism": SCRAM, "sasl.jaas.config": module}
-    file.write_text(format_properties(settings))
-    return SecuredWay(f"127.0.0.1:{_stores(system).sasl_port}", file)
-
-
 @contextmanager
 def produce_over_tls(batching: Batching, work: Work, system: System) -> Iterator[Callable[[], Metrics]]:
     way, records = _tls_way(work, system), work.loads["1 KB"]
@@ -159,22 +151,23 @@ def _connecting(
 
 @contextmanager
 def produce_with_acls(work: Work, system: System) -> Iterator[Callable[[], Metrics]]:
-    """Broker CPU of a user whom ACLs authorize, over that of a super user, in turn on one listener."""
+    """Broker CPU of a user whom ACLs authorize, over that of a super user: as many requests each, in turn."""
     _create_users(system, ["alice", "admin"])
-    ways = {user: _sasl_way(work, system, user) for user in ("alice", "admin")}
-    records = work.loads["1 KB"]
+    port, requests = str(_stores(system).sasl_port), str(work.scaled(PRODUCE_REQUESTS))
     with topic(system, new_topic_name(), PARTITIONS) as name, _acls(system, name):
 
         def cost_of(user: str) -> float:
             before = thread_cpu_seconds(system.broker_pids)
-            work.clients.producer_performance(system, name, records, SMALL_BATCHES, "1", way=ways[user])
+            words = ["odradek.apps.lab.bench.produce_client", port, user, PASSWORD, name, str(PARTITIONS), requests]
+            run([sys.executable, "-m", *words])
             return thread_cpu_seconds(system.broker_pids) - before
 
         def measure() -> Metrics:
-            costs = [(user, cost_of(user)) for user in ("admin", "alice", "alice", "admin")]
-            by_user = {name: sum(cost for user, cost in costs if user == name) for name in ways}
+            costs = [(user, cost_of(user)) for user in ("admin", "alice", "alice", "admin") * 2]
+            by_user = {name: sum(cost for user, cost in costs if user == name) for name in ("alice", "admin")}
             return {"acl_cpu": by_user["alice"] / by_user["admin"]}
 
+        cost_of("admin")
         yield measure
 
 
@@ -185,19 +178,23 @@ def _create_users(system: System, users: Sequence[str]) -> None:
     time.sleep(1.0)  # until each broker has heard of it
 
 
-@contextmanager
-def _acls(system: System, name: str) -> Iterator[None]:
+def acl_bindings(name: str) -> list[AclBinding]:
     """Ten thousand ACLs, each for one of ten users, a tenth of them for prefixes; alice may write to the topic."""
     users = ["User:alice", *(f"User:user-{number}" for number in range(1, USERS_EACH))]
     patterns = [ResourcePattern(ResourceType.TOPIC, name)]
     for number in range(1, ACLS // USERS_EACH):
         kind = PatternType.LITERAL if number % 10 else PatternType.PREFIXED
         patterns.append(ResourcePattern(ResourceType.TOPIC, f"other-{number}", kind))
-    bindings = [
+    return [
         AclBinding(pattern, AclEntry(user, "*", AclOperation.WRITE, PermissionType.ALLOW))
         for pattern in patterns
         for user in users
     ]
+
+
+@contextmanager
+def _acls(system: System, name: str) -> Iterator[None]:
+    bindings = acl_bindings(name)
     with ClusterClient(system.bootstrap, timeout_ms=ADMIN_TIMEOUT_MS) as client:
         for begin in range(0, len(bindings), ACLS_PER_REQUEST):
             create_acls(client, bindings[begin : begin + ACLS_PER_REQUEST])

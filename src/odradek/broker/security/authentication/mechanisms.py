@@ -8,7 +8,8 @@ import hmac
 import secrets
 from base64 import b64encode
 from collections.abc import Callable, Mapping
-from typing import Protocol
+from dataclasses import field
+from typing import NamedTuple, Protocol
 
 from odradek.base.value_classes import dataclass
 from odradek.broker.security.core.scram_credentials import ScramCredential
@@ -20,6 +21,7 @@ from odradek.security.scram import (
     TOKEN_EXTENSION,
     ClientFirst,
     ScramError,
+    digest_of,
     exclusive_or,
     parse_client_final,
     parse_client_first,
@@ -29,6 +31,7 @@ from odradek.security.scram import (
 
 _PLAIN_TOKEN_BYTES_MAX = 64 << 10
 _SALT_BYTES = 24
+_HASH_BYTES = {name: hashlib.new(name).digest_size for name in HASH_OF_MECHANISM.values()}
 
 
 class AuthenticationFailed(Exception):
@@ -41,8 +44,7 @@ class AuthenticationFailed(Exception):
         self.user = user
 
 
-@dataclass(frozen=True, slots=True)
-class Step:
+class Step(NamedTuple):
     """Answer to one token of a client."""
 
     challenge: bytes
@@ -101,8 +103,7 @@ def _digest(password: str) -> bytes:
     return hashlib.sha256(password.encode()).digest()
 
 
-@dataclass(frozen=True, slots=True)
-class ScramIdentity:
+class ScramIdentity(NamedTuple):
     """A credential and its principal: of a delegation token, the owner."""
 
     credential: ScramCredential
@@ -121,6 +122,8 @@ class ScramSettings:
     secret: bytes
     """A secret of this broker alone: makes salts for users that don't exist, the same each time."""
     tokens: TokenLookup | None = None
+    decoy_key: bytes = field(default_factory=lambda: secrets.token_bytes(max(_HASH_BYTES.values())), repr=False)
+    """Stored key of users that don't exist: random, so that nothing is known whose hash it is."""
 
 
 class ScramServer:
@@ -172,8 +175,8 @@ class ScramServer:
 
     def _decoy(self, user: str) -> ScramCredential:
         """Looks like a credential, and no password fits it."""
-        salt = hmac.digest(self._settings.secret, user.encode(), "sha512")[:_SALT_BYTES]
-        key = secrets.token_bytes(hashlib.new(self._hash).digest_size)
+        salt = hashlib.blake2b(user.encode(), key=self._settings.secret, digest_size=_SALT_BYTES).digest()
+        key = self._settings.decoy_key[: _HASH_BYTES[self._hash]]
         return ScramCredential(salt, key, key, ITERATIONS_MIN)
 
     def _end(self, first: ClientFirst, token: bytes) -> Step:
@@ -191,7 +194,7 @@ class ScramServer:
         if len(final.proof) != len(client_signature):
             raise ScramError("the proof has another length than the hash")
         client_key = exclusive_or(final.proof, client_signature)
-        proven = hmac.compare_digest(hashlib.new(self._hash, client_key).digest(), credential.stored_key)
+        proven = hmac.compare_digest(digest_of(self._hash, client_key), credential.stored_key)
         identity = self._identity
         if not proven or identity is None:
             raise ScramError("unknown user or wrong password")

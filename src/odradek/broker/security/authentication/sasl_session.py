@@ -9,7 +9,7 @@ The connection's requests come one after the other, so nothing here is locked.
 
 from collections.abc import Callable, Mapping
 from enum import Enum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from odradek.base.clock import Clock
 from odradek.base.value_classes import dataclass
@@ -49,8 +49,7 @@ class SaslListener:
         return SaslSession(self, on_authenticated)
 
 
-@dataclass(frozen=True, slots=True)
-class Evaluated:
+class Evaluated(NamedTuple):
     challenge: bytes
     is_complete: bool
     lifetime_ms: int = 0
