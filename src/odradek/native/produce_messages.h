@@ -136,9 +136,11 @@ static PyObject *next_entry(PyObject *entry_type, PyObject *batch_type, PyObject
     if (!int_item(entry, ENTRY_EPOCH, &epoch) || !int_item(entry, ENTRY_TXN_OFFSET, &txn_offset)) return NULL;
     if (!int_item(info, INFO_EPOCH, &of_epoch) || !int_item(info, INFO_SEQUENCE, &sequence)) return NULL;
     if (!int_item(info, INFO_BASE_OFFSET, &base_offset) || !int_item(info, INFO_LAST_OFFSET, &last_offset)) return NULL;
-    if (txn_offset >= 0 || of_epoch != epoch || last_sequence < -1 || last_sequence > MAX_SEQUENCE) return NULL;
+    if (of_epoch != epoch || last_sequence < -1 || last_sequence > MAX_SEQUENCE) return NULL;
     if (sequence != ((last_sequence + 1) & MAX_SEQUENCE)) return NULL;
-    if (PyTuple_GetItem(info, INFO_TRANSACTIONAL) != Py_False || PyTuple_GetItem(info, INFO_CONTROL) != Py_False) return NULL;
+    PyObject *is_in_transaction = txn_offset >= 0 ? Py_True : Py_False;
+    if (PyTuple_GetItem(info, INFO_TRANSACTIONAL) != is_in_transaction) return NULL;
+    if (PyTuple_GetItem(info, INFO_CONTROL) != Py_False) return NULL;
     PyObject *of_batch[] = {
         kept_item(info, INFO_LAST_SEQUENCE),
         kept_item(info, INFO_LAST_OFFSET),

@@ -44,7 +44,7 @@ from odradek.broker.replication.partition import Partition
 from odradek.broker.replication.replication_quota import ReplicationQuotas
 from odradek.model.metadata_image import MetadataCache
 from odradek.model.topology import LeaderAndIsr, TopicPartition
-from odradek.protocol.record_batch import read_header
+from odradek.protocol.record_batch import TRANSACTIONAL_BIT, read_header
 from odradek.protocol.transaction_markers import EndTransactionMarker
 
 Batch: TypeAlias = tuple[TopicPartition, memoryview | KafkaError]
@@ -134,6 +134,8 @@ class PartitionTable:
         if transaction is None:
             return self._write_all(batches, checked, acks, timeout_ms, refused, done, answered=written)
         partitions = [found[0] for found in checked if not isinstance(found, KafkaError) and _is_transactional(found)]
+        if self.transactions.are_open(transaction, partitions):  # as for all batches of a transaction but the first
+            return self._write_all(batches, checked, acks, timeout_ms, refused, done, answered=written)
         write = partial(self._write_all, batches, checked, acks, timeout_ms, refused, done)
         return self.transactions.submit(TransactionalAppend(transaction, partitions, len(batches), write, done))
 
@@ -374,4 +376,4 @@ class PartitionTable:
 
 
 def _is_transactional(checked: Checked) -> bool:
-    return any(batch.header.is_transactional for batch in checked[1].batches)
+    return any(batch.header.attributes & TRANSACTIONAL_BIT for batch in checked[1].batches)

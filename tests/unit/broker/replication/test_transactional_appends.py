@@ -210,3 +210,16 @@ def test_errors_of_the_coordinator_as_producers_know_them(code: ErrorCode, versi
     error = produce_error(code, version)
     assert error is not None
     assert error.code is answered
+
+
+def test_a_batch_within_an_open_transaction_is_not_asked_about_and_does_not_overtake(stage: TransactionStage) -> None:
+    stage.send("a", 0)
+    assert len(stage.coordinator.asked) == 1
+    assert code_of(stage.send("b", 1)) is ErrorCode.NONE
+    assert len(stage.coordinator.asked) == 1
+    stage.end()
+    stage.coordinator.waits = True
+    waiting, behind = stage.send("c", 2), stage.send("d", 3)
+    assert (waiting, behind) == ([], [])
+    stage.coordinator.asked.pop().answer()
+    assert (code_of(waiting), code_of(behind)) == (ErrorCode.NONE, ErrorCode.NONE)

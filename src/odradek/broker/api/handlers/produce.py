@@ -223,14 +223,17 @@ def _transaction(request: ProduceRequest, ctx: RequestContext) -> tuple[Transact
 
     The batches decide: a request with a transactional id may have batches outside of a transaction (KAFKA-14916).
     """
-    batches = (data.records for topic in request.topic_data for data in topic.partition_data)
-    transactional = [records for records in batches if is_transactional(records)]
     if request.transactional_id is None:
         why = "Records of a transaction come without a transactional id."
         return None, KafkaError(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, why)
     if not authorized(ctx, AclOperation.WRITE, ResourceType.TRANSACTIONAL_ID, request.transactional_id):
         return None, denial(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
-    producers = {(found.id, found.epoch) for records in transactional if (found := idempotent_producer(records))}
+    producers: set[tuple[int, int]] = set()
+    for topic in request.topic_data:
+        for data in topic.partition_data:
+            records = data.records
+            if is_transactional(records) and (found := idempotent_producer(records)) is not None:
+                producers.add(found[:2])
     if not producers:
         return None, KafkaError(ErrorCode.INVALID_PRODUCER_ID_MAPPING, "Transactional records without a producer ID")
     if len(producers) > 1:

@@ -1,7 +1,8 @@
 """An internal topic as a coordinator uses it: the partition of a key, appending, reading back."""
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import TypeAlias
+from functools import lru_cache
+from typing import Final, TypeAlias
 
 from odradek.base.clock import Clock
 from odradek.base.errors import ErrorCode, KafkaError
@@ -16,6 +17,8 @@ from odradek.model.metadata_image import MetadataCache
 from odradek.model.topology import TopicPartition
 from odradek.protocol.compression import Codec
 from odradek.protocol.record_batch import BatchHeader, batches
+
+_HASHED_MAX: Final = 10_000
 
 EncodedRecord: TypeAlias = tuple[bytes, bytes | None]
 """A key and its value; None takes away what the key had."""
@@ -133,6 +136,7 @@ def _read(partition_log: PartitionLog, max_bytes: int) -> Iterator[tuple[bytes, 
             break
 
 
+@lru_cache(maxsize=_HASHED_MAX)  # a busy key is asked about with each of its requests
 def java_hash(text: str) -> int:
     """Java's String.hashCode: every broker of a cluster must find the same partition for a key."""
     hashed = 0

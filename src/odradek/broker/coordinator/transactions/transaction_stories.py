@@ -84,7 +84,8 @@ class TransactionStories:
         with self._lock:
             if entry.story is None:
                 entry.story = TransactionStory()
-            self._tell(entry.story.add(event, self._samples, self._troubles))
+            if events := entry.story.add(event, self._samples, self._troubles):
+                self._tell(events)
 
     def _tell(self, events: Iterable[TransactionEvent]) -> None:
         """Record under the lock, so that events keep their order."""

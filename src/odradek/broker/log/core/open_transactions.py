@@ -14,9 +14,9 @@ class CompletedTransaction(NamedTuple):
     first_offset: int
     last_offset: int  # the marker's
     is_aborted: bool
-    last_stable_offset: int
-    """The limit for readers of committed records once the marker is replicated: the first transaction still open then,
-    or the offset after the marker."""
+    last_stable_offset: int = -1
+    """Of an aborted one: the limit for readers of committed records once the marker is replicated, which is the first
+    transaction still open then, or the offset after the marker."""
 
 
 class OpenTransactions:

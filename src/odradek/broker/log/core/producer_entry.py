@@ -59,8 +59,8 @@ class ProducerEntry(NamedTuple):
         return (self.next_sequence(self.epoch) - sequence) % _SEQUENCES < _SEQUENCES // 2
 
     def duplicate_of(self, batch: BatchInfo) -> AppendedBatch | None:
-        """The kept batch that this one repeats."""
-        if batch.producer_epoch == self.epoch:
+        """The kept batch that this one repeats; the next one in sequence repeats none."""
+        if batch.producer_epoch == self.epoch and batch.base_sequence != (self.last_sequence + 1) % _SEQUENCES:
             last_sequence = batch.last_sequence
             for kept in self.batches:
                 if kept[0] == last_sequence and kept.first_sequence == batch.base_sequence:
@@ -69,10 +69,12 @@ class ProducerEntry(NamedTuple):
 
 
 def next_entry(entry: ProducerEntry, batch: BatchInfo) -> ProducerEntry | None:
-    """The entry after the next batch of its producer; None where the batch is not that, or belongs to a transaction."""
-    if not entry.batches or entry.txn_first_offset >= 0 or batch.producer_epoch != entry.epoch:
+    """The entry after the next batch of its producer; None where the batch is not that, or begins a transaction."""
+    if not entry.batches or batch.producer_epoch != entry.epoch or batch.is_control:
         return None
-    if batch.is_transactional or batch.is_control or batch.base_sequence != (entry.last_sequence + 1) % _SEQUENCES:
+    if batch.is_transactional != (entry.txn_first_offset >= 0):
+        return None
+    if batch.base_sequence != (entry.last_sequence + 1) % _SEQUENCES:
         return None
     return after_batch(entry, batch, Origin.CLIENT)
 

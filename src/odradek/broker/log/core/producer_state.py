@@ -75,8 +75,9 @@ class ProducerStates:
         return entry.duplicate_of(batch) if entry else None
 
     def stage_next(self, batches: Sequence[BatchInfo]) -> Staged | None:
-        """Stage one batch of a client that has no producer, or is the next of a known one, in the same epoch and
-        outside of transactions. None for anything else, which is left to `find_duplicate` and `stage`."""
+        """Stage one batch of a client that has no producer, or is the next of a known one, in the same epoch and in or
+        outside of its transaction like the one before. None for anything else, which is left to `find_duplicate` and
+        `stage`."""
         if len(batches) != 1:
             return None
         batch = batches[0]
@@ -138,6 +139,8 @@ class ProducerStates:
     ) -> CompletedTransaction:
         """The transaction that the marker ends, when all staged and completed before it is in the log as well."""
         last_offset = marker.last_offset
+        if not is_aborted:
+            return CompletedTransaction(marker.producer_id, first_offset, last_offset, False)
         stable = [entry.txn_first_offset for entry in staged.values() if entry.txn_first_offset >= 0]
         ongoing = self.transactions.first_ongoing({first_offset, *(other.first_offset for other in before)})
         if ongoing is not None:
@@ -170,10 +173,13 @@ class ProducerStates:
         former = self.inherited.get(producer_id)
         return former is not None and former.epoch == epoch and former.reaches(sequence)
 
+    def is_in_transaction(self, producer_id: int, producer_epoch: int) -> bool:
+        entry = self.entries.get(producer_id)
+        return entry is not None and entry.is_in_transaction(producer_epoch)
+
     def begin_verification(self, producer_id: int, producer_epoch: int) -> VerificationGuard | None:
         """A guard for the first append of a transaction; None: the transaction is open already."""
-        entry = self.entries.get(producer_id)
-        if entry is not None and entry.is_in_transaction(producer_epoch):
+        if self.is_in_transaction(producer_id, producer_epoch):
             return None
         return self.verifications.begin(producer_id, producer_epoch)
 

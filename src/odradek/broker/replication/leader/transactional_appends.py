@@ -89,6 +89,14 @@ class TransactionalAppends:
     def reconfigure(self, config: BrokerConfig) -> None:
         self.is_enabled = config.transaction_partition_verification_enable
 
+    def are_open(self, transaction: TransactionalProduce, partitions: Iterable[Partition]) -> bool:
+        """Return whether the transaction is open in all of the partitions, and no earlier request of its producer
+        waits: nothing has to be asked. The append looks again, under the lock of its partition."""
+        _, producer_id, epoch, _, _ = transaction
+        return producer_id not in self._waiting and all(
+            partition.log.producers.is_in_transaction(producer_id, epoch) for partition in partitions
+        )
+
     def submit(self, append: TransactionalAppend) -> list[AppendOutcome] | None:
         """The outcomes, or None: `done` gets them, exactly once."""
         producer_id = append.transaction.producer_id

@@ -5,6 +5,7 @@ kind only, and making them is the larger part of what an offset commit costs.
 """
 
 from collections.abc import Iterable
+from functools import lru_cache
 from struct import Struct
 
 from odradek.base.checksum import crc32c
@@ -29,6 +30,7 @@ _CRC = Struct(">I")
 _NO_TIME_DELTA = b"\0\0"  # attributes, and a timestamp that is the batch's own
 _NULL = b"\1"
 _NO_HEADERS = b"\0"
+_varint = lru_cache(maxsize=2_048)(encode_varint)  # lengths and places: few numbers, four for each record
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,14 +55,14 @@ def state_batch(
         record = b"".join(
             (
                 _NO_TIME_DELTA,
-                encode_varint(count),
-                encode_varint(len(key)),
+                _varint(count),
+                _varint(len(key)),
                 key,
-                _NULL if value is None else encode_varint(len(value)) + value,
+                _NULL if value is None else _varint(len(value)) + value,
                 _NO_HEADERS,
             )
         )
-        batch += encode_varint(len(record))
+        batch += _varint(len(record))
         batch += record
         count += 1
     if codec:

@@ -6,7 +6,7 @@ has a marker refused or stays open for a second is recorded with all that is kep
 """
 
 from collections import deque
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from typing import Final, NamedTuple
 
 from odradek.broker.coordinator.transactions.core.transaction import NO_PRODUCER_EPOCH, Transaction, TransactionState
@@ -28,6 +28,7 @@ _NAMES: Final = {state: state.label for state in TransactionState} | {
     TransactionState.ONGOING: BEGUN,
     TransactionState.DEAD: EXPIRED,
 }
+_FIRST: Final = frozenset({BEGUN, EXPIRED})
 _NONE: Final[frozenset[TopicPartition]] = frozenset()
 _ENDS: Final = frozenset({TransactionState.COMPLETE_COMMIT.label, TransactionState.COMPLETE_ABORT.label})
 
@@ -88,22 +89,24 @@ class TransactionStory:
         self._sampled_ms: int | None = None
         self._left_out = 0
 
-    def add(self, event: TransactionEvent, samples: TokenBucket, troubles: TokenBucket) -> list[TransactionEvent]:
+    def add(self, event: TransactionEvent, samples: TokenBucket, troubles: TokenBucket) -> Sequence[TransactionEvent]:
         """Return the events to be recorded now."""
-        now_ms = event.time_ms
-        if event.what in (BEGUN, EXPIRED):
-            self._kept.clear()
+        now_ms, what, kept = event.time_ms, event.what, self._kept
+        if what in _FIRST:
+            kept.clear()
             self._is_recorded = self._is_sample(now_ms) and samples.try_take(1, now_ms)
             if self._is_recorded:
                 self._sampled_ms = now_ms
-        self._kept.append(event)
-        if not self._is_recorded and (event.what in _UNUSUAL or self._is_slow(now_ms)):
+        kept.append(event)
+        if not self._is_recorded and (what in _UNUSUAL or now_ms - kept[0].time_ms >= SLOW_MS):
             self._is_recorded = troubles.try_take(1, now_ms)
-        events = self._take_kept() if self._is_recorded else []
-        if event.transaction.is_ended:
-            self._left_out += 0 if self._is_recorded else 1
-            self._is_recorded = False
-            self._kept.clear()
+        if not self._is_recorded:
+            if event.transaction.is_ended:
+                self._left_out += 1
+                kept.clear()
+            return ()
+        events = self._take_kept()
+        self._is_recorded = not event.transaction.is_ended
         return events
 
     def overdue(self, now_ms: int, troubles: TokenBucket) -> list[TransactionEvent]:
