@@ -17,7 +17,7 @@ from urllib.parse import unquote, urldefrag
 import reference
 
 ROOT = Path(__file__).parent.parent
-ROOT_PAGES = ("ARCHITECTURE.md", "CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md")
+ROOT_PAGES = ("ARCHITECTURE.md", "CHANGELOG.md", "CODE_OF_CONDUCT.md", "CONTRIBUTING.md", "SECURITY.md")
 
 
 def main(target: Path) -> int:

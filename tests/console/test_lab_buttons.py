@@ -31,8 +31,8 @@ CONSOLES_OWN = ("Metadata", "ListOffsets", "DescribeLogDirs", "DescribeConfigs",
 READ_ONCE = {
     "Metadata": 8,
     "ListOffsets": 6,
-    "DescribeLogDirs": 0,
-    "DescribeConfigs": 0,
+    "DescribeLogDirs": 3,
+    "DescribeConfigs": 3,
     "ListGroups": 3,
     "OffsetFetch": 8,
 }

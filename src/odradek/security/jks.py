@@ -13,10 +13,11 @@ in front of it; 20 bytes of SHA-1 behind it tell whether the password was right.
 
 import hashlib
 import hmac
-from dataclasses import dataclass, field
+from dataclasses import field
 from struct import Struct, error
 
 from odradek.base.errors import ConfigError
+from odradek.base.value_classes import dataclass
 
 MAGIC = b"\xfe\xed\xfe\xed"
 _MAGIC_WORDS = b"Mighty Aphrodite"

@@ -21,7 +21,6 @@ import os
 from collections.abc import Mapping
 from dataclasses import field, replace
 from pathlib import Path
-from tempfile import NamedTemporaryFile
 from typing import Any
 
 from odradek.base.errors import ConfigError, FatalError
@@ -97,6 +96,8 @@ def write_profiles(profiles: Profiles) -> None:
         name: {"bootstrap": profile.bootstrap, "command_config": profile.command_config}
         for name, profile in sorted(profiles.named.items())
     }
+    from tempfile import NamedTemporaryFile
+
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         with NamedTemporaryFile("w", dir=path.parent, delete=False, encoding="utf-8") as new:

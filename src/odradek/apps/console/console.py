@@ -10,6 +10,7 @@ from datetime import datetime
 from typing import Protocol, TypeVar
 
 from odradek.apps.console.access import Access
+from odradek.apps.console.alert_log import AlertLog
 from odradek.apps.console.changes import Change, Changes
 from odradek.apps.console.feeds import Feed, Feeds
 from odradek.apps.console.guard import Guard
@@ -37,6 +38,7 @@ from odradek.apps.console.readings.transactions import (
     read_transactions,
 )
 from odradek.apps.console.reassigner import Reassigner, RunsState
+from odradek.apps.console.views.alerts import NotedAlert, all_alerts
 from odradek.base.errors import FatalError
 from odradek.broker.recorder.rebalances import Rebalances
 from odradek.client.cluster_client import ClusterClient
@@ -89,6 +91,7 @@ class Console:
     first_cluster: str = ""
     topic_rates: RateHistory = field(default_factory=RateHistory)
     group_lags: RateHistory = field(default_factory=RateHistory)
+    alert_log: AlertLog = field(default_factory=AlertLog)
 
     @property
     def rights(self) -> Feed[Rights]:
@@ -131,6 +134,29 @@ class Console:
             return state
 
         return self.feeds.feed("traffic", read, 700)
+
+    @property
+    def alerts(self) -> Feed[tuple[NotedAlert, ...]]:
+        """Alerts by the readings of the Cluster screen, as far as they were made."""
+
+        def read(client: ClusterClient, before: tuple[NotedAlert, ...] | None) -> tuple[NotedAlert, ...]:
+            now_ms = self.feeds.clock.now_ms()
+            try:
+                cluster = self.cluster.value()
+            except FatalError:
+                cluster = None
+            found = all_alerts(
+                cluster,
+                self.settings.want().value,
+                self.storage.latest(),
+                self.coordination.latest(),
+                self.certificates.latest(),
+                now_ms,
+            )
+            self.alert_log.note(now_ms, *found)
+            return self.alert_log.shown
+
+        return self.feeds.feed("alerts", read, 1_000)
 
     @property
     def settings(self) -> Feed[TopicSettings]:

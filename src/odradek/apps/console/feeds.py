@@ -97,6 +97,11 @@ class Feed(Generic[T]):
             raise FatalError(reading.problem or "the brokers have not answered yet")
         return reading.value
 
+    def latest(self) -> T | None:
+        """Return the value read since a page was opened; None before that. Keeps the feed alive as `want` does."""
+        reading = self.want()
+        return reading.value if self.is_fresh else None
+
     def refresh_now(self) -> None:
         """Read again now: the data was changed."""
         self._refresh_now.set()

@@ -1,7 +1,8 @@
-"""Keeper of the rates of a day: reads every cluster once a minute, also when nobody looks.
+"""Keeper of the rates of a day and of alerts: reads every cluster once a minute, also when nobody looks.
 
-A reading is the metadata of all topics, the ends of their partitions and the offsets of the first hundred groups, over
-connections that are closed after it. With logins the console has no credentials, and only open pages note rates.
+A reading is the metadata of all topics, the ends of their partitions, the offsets of the first hundred groups, a few
+settings of topics and the log directories of brokers, over connections that are closed after it. With logins the
+console has no credentials, and only open pages note rates and alerts.
 """
 
 import threading
@@ -10,12 +11,17 @@ from dataclasses import dataclass
 
 from odradek.apps.console.console import Console
 from odradek.apps.console.feeds import READING_TIMEOUT_MS, UNREADABLE
+from odradek.apps.console.readings.cluster import ClusterState, read_cluster
 from odradek.apps.console.readings.groups import known_lags, read_groups
 from odradek.apps.console.readings.offsets import high_watermarks
+from odradek.apps.console.readings.settings import read_settings
+from odradek.apps.console.readings.storage import read_storage
 from odradek.apps.console.readings.traffic import growth
+from odradek.apps.console.views.alerts import Alert, all_alerts
 from odradek.base.clock import SYSTEM_CLOCK
 from odradek.base.logs import get_logger
-from odradek.client.cluster_client import ClusterClient
+from odradek.client.broker_client import ConnectionFailed
+from odradek.client.cluster_client import ClusterClient, TopicState
 from odradek.model.topology import TopicPartition
 
 log = get_logger(__name__)
@@ -40,6 +46,7 @@ class HistoryKeeper:
     def __init__(self, consoles: Sequence[Console]) -> None:
         self._consoles = consoles
         self._before: dict[int, Sample] = {}
+        self._clusters: dict[int, ClusterState] = {}
         self._stopped = threading.Event()
 
     def start(self) -> None:
@@ -60,7 +67,14 @@ class HistoryKeeper:
         for number, console in enumerate(self._consoles):
             try:
                 with console.access.client(READING_TIMEOUT_MS) as client:
-                    now = read_sample(client)
+                    state = read_cluster(client, self._clusters.get(number))
+                    self._clusters[number] = state
+                    console.alert_log.note(state.at_ms, *_alerts(client, state))
+                    now = read_sample(client, state.topics)
+            except ConnectionFailed:
+                now_ms = SYSTEM_CLOCK.now_ms()
+                console.alert_log.note(now_ms, *all_alerts(None, None, None, None, None, now_ms))
+                continue
             except UNREADABLE:
                 continue
             except Exception:
@@ -73,8 +87,12 @@ class HistoryKeeper:
                 console.topic_rates.note(now.at_ms, rates_between(before, now))
 
 
-def read_sample(client: ClusterClient) -> Sample:
-    topics = client.topics()
+def _alerts(client: ClusterClient, state: ClusterState) -> tuple[list[Alert], frozenset[str]]:
+    settings, storage = read_settings(client, state.topics), read_storage(client, None)
+    return all_alerts(state, settings, storage, None, None, state.at_ms)
+
+
+def read_sample(client: ClusterClient, topics: Mapping[str, TopicState]) -> Sample:
     ends = high_watermarks(client, topics.values())
     at_ms = SYSTEM_CLOCK.now_ms()
     return Sample(at_ms, frozenset(topics), ends, known_lags(read_groups(client, None)))

@@ -228,6 +228,12 @@ def _values_of(field: str) -> Callable[[SeenRecord], Iterable[Any]]:
     )
 
 
+def texts_of(field: str) -> Callable[[SeenRecord], str]:
+    """Return the text of a field for a table, several values with commas; FilterError if there is no such field."""
+    values = _values_of(field)
+    return lambda seen: ", ".join(map(_words, values(seen)))
+
+
 def _compares(operator: str, wanted: _Token, field: str) -> Callable[[Any], bool]:
     if operator == "has":
         part = wanted.text.lower()

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from odradek.base import logs
 from odradek.base.errors import FatalError
+from odradek.base.service_manager import notify
 from odradek.local.coordination.server import CoordinationServer
 from odradek.local.coordination.settings import parse_zoo_cfg
 
@@ -18,6 +19,7 @@ def main() -> int:
     try:
         server = CoordinationServer(parse_zoo_cfg(Path(sys.argv[1]).read_text()))
         server.start()
+        notify("READY=1", "STATUS=coordination server serves")
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: server.stop())
         server.run()

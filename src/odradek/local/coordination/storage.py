@@ -5,12 +5,12 @@ being written when the server died, so nobody was answered. A gap between transa
 lost that was answered, and the server doesn't start.
 """
 
-from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
 from odradek.base.errors import FatalError
 from odradek.base.logs import get_logger
+from odradek.base.value_classes import dataclass
 from odradek.local.coordination.core.coordinator import Coordinator
 from odradek.local.coordination.core.sessions import SessionTable
 from odradek.local.coordination.core.transactions import CloseSessionTxn, CreateSessionTxn, LoggedTxn

@@ -17,6 +17,7 @@ from odradek.apps.console.readings.coordination import CoordinationState
 from odradek.apps.console.readings.settings import TopicSettings
 from odradek.apps.console.readings.storage import StorageState
 from odradek.apps.console.readings.traffic import TrafficState
+from odradek.apps.console.views.alerts import NotedAlert, alerts_html
 from odradek.apps.console.views.banner import nothing_yet
 from odradek.apps.console.views.cluster import (
     broker_rows,
@@ -44,6 +45,7 @@ async def _show(console: Console) -> None:
         await _elect(console)
 
     top = Live()
+    alerts = Live()
     with ui.element("div").classes("top").style("margin: 24px 0 10px"):
         ui.html("<h2 style='margin:0'>Brokers</h2>", sanitize=False).classes("grow")
         acts = Live(on_act=act)
@@ -60,7 +62,9 @@ async def _show(console: Console) -> None:
         traffic: Reading[TrafficState],
         coordination: Reading[CoordinationState],
         certificates: Reading[Mapping[int, datetime]],
+        noted: Reading[tuple[NotedAlert, ...]],
     ) -> None:
+        alerts.show(alerts_html(noted.value or (), console.feeds.clock.now_ms()))
         changes.show(changes_table(console.visible_changes))
         if cluster.value is None:
             brokers.show(nothing_yet(cluster))
@@ -74,7 +78,7 @@ async def _show(console: Console) -> None:
         traffic_plots.show(plots(traffic.value))
 
     feeds: list[Feed[Any]] = [console.cluster, console.settings, console.storage, console.traffic]
-    await follow([*feeds, console.coordination, console.certificates], render)
+    await follow([*feeds, console.coordination, console.certificates, console.alerts], render)
 
 
 async def _elect(console: Console) -> None:

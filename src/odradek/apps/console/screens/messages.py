@@ -16,6 +16,7 @@ from odradek.apps.console.page import before_first_paint, notify, off_loop, page
 from odradek.apps.console.readings.records import EXPORTED_MAX, From, Query, browse
 from odradek.apps.console.screens.producing import produce
 from odradek.apps.console.views.exports import csv_text, json_lines
+from odradek.apps.console.views.record_columns import DEFAULT_COLUMNS, USUAL_LINES, RecordLines, parse_columns
 from odradek.apps.console.views.records import parse_when, records_html, tail_html
 from odradek.apps.figures import plural
 from odradek.apps.records.decoders import AUTO, AVRO, GROUPS, HEX, TEXT, TRANSACTIONS, decoder_named
@@ -36,6 +37,10 @@ _FILTER_HELP = (
     'value.status in "open closed"). Fields: key, value, value.PATH, header.NAME, partition, offset, timestamp, size. '
     "Comparisons: = != < <= > >= ~ !~ has in."
 )
+_COLUMNS_HELP = (
+    "Names with commas: timestamp, key, value, headers, size, and any field of a filter, such as value.amount, key.id "
+    "or header.trace."
+)
 
 
 def register(consoles: Consoles) -> None:
@@ -49,6 +54,7 @@ def register(consoles: Consoles) -> None:
         filter: str = "",
         decoder: str = AUTO,
         live: str = "",
+        columns: str = "",
     ) -> None:
         console = consoles.here()
         if offset:
@@ -56,7 +62,7 @@ def register(consoles: Consoles) -> None:
         with page(console, "Messages"):
             await wait_for_first_paint(console.cluster)
             browser = _Browser(console, topic, partition, start if start in _STARTS else "newest")
-            await browser.show(at, filter, decoder, live=bool(live))
+            await browser.show(at, filter, decoder, columns, live=bool(live))
 
 
 class _Browser:
@@ -80,9 +86,12 @@ class _Browser:
             with self._filter.add_slot("append"):
                 ui.icon("help_outline", size="xs").tooltip(_FILTER_HELP).style("cursor: help")
             self._decoder = ui.select(decoders, label="Decoder", value=AUTO, on_change=self.read)
+            self._columns = ui.input("Columns", placeholder=DEFAULT_COLUMNS).style("flex: 1; min-width: 260px")
+            self._columns.tooltip(_COLUMNS_HELP)
             for field in (self._topic, self._partition, self._start, self._at, self._filter, self._decoder):
                 field.props("outlined dense hide-bottom-space")
-            for typed in (self._partition, self._at, self._filter):
+            self._columns.props("outlined dense hide-bottom-space")
+            for typed in (self._partition, self._at, self._filter, self._columns):
                 typed.on("keydown.enter", self.read)
             self._topic.style("min-width: 200px")
             self._button = ui.button("Search", on_click=self.read).props("unelevated no-caps")
@@ -91,6 +100,7 @@ class _Browser:
         self._next: Query | None = None
         self._tailed: tuple[str, Query] | None = None
         self._tail_version = -1
+        self._lines = USUAL_LINES
 
     def _heading(self) -> None:
         with ui.element("div").classes("top"):
@@ -104,8 +114,8 @@ class _Browser:
             if not self._console.changes.read_only:
                 ui.button("Produce", on_click=self._produce).props("unelevated no-caps")
 
-    async def show(self, at: str, wanted: str, decoder: str, *, live: bool) -> None:
-        self._at.value, self._filter.value = at, wanted
+    async def show(self, at: str, wanted: str, decoder: str, columns: str, *, live: bool) -> None:
+        self._at.value, self._filter.value, self._columns.value = at, wanted, columns
         if decoder in (self._decoder.options or {}):
             self._decoder.set_value(decoder)
         self._live.set_value(live)
@@ -150,12 +160,14 @@ class _Browser:
             filter=(self._filter.value or "").strip(),
             decoder=None if decoder == AUTO else decoder,
             live="1" if self._live.value else None,
+            columns=(self._columns.value or "").strip(),
         )
 
     async def read(self) -> None:
         self._tailed = None
         try:
             query = self._query()
+            self._lines = RecordLines(meaning(self._columns, parse_columns))
         except WrongInput:
             self._shown.show(tag("div", "Nothing is read: see what is said at the fields.", cls="card empty"))
             return
@@ -179,7 +191,7 @@ class _Browser:
             return
         self._tail_version = reading.version
         if reading.value is not None:
-            self._shown.show(tail_html(reading.value, query.topic))
+            self._shown.show(tail_html(reading.value, query.topic, self._lines))
         else:
             self._shown.show(tag("div", reading.problem or "Reading…", cls="card empty"))
 
@@ -194,7 +206,7 @@ class _Browser:
         self._button.props("loading")
         following: Query | None = None
         try:
-            following, shown = await off_loop(partial(_read, self._console.access, query))
+            following, shown = await off_loop(partial(_read, self._console.access, query, self._lines))
         except UNREADABLE as error:
             shown = tag("div", plainly(error), cls="card empty bad", role="alert")
         if asked == self._asked:
@@ -223,12 +235,12 @@ class _Browser:
             await self.read()
 
 
-def _read(access: Access, query: Query) -> tuple[Query, Html]:
+def _read(access: Access, query: Query, lines: RecordLines) -> tuple[Query, Html]:
     """Return the position to go on from, and the records found."""
     with access.client(_TIMEOUT_MS) as client:
         found = browse(client, query)
     further = "Older" if query.start is From.NEWEST else "Later"
-    return replace(query, resume=found.resume), records_html(found, query.topic, further)
+    return replace(query, resume=found.resume), records_html(found, query.topic, further, lines)
 
 
 def _exported(access: Access, query: Query, kind: str) -> tuple[str, int]:

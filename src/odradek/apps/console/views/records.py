@@ -1,4 +1,4 @@
-"""Records for people: text as text, JSON with indents, anything else as hex. Long ones are cut, and say so."""
+"""Records as a table of lines that open, and the values that people type."""
 
 import json
 from collections.abc import Sequence
@@ -13,131 +13,39 @@ from odradek.apps.console.readings.records import (
 )
 from odradek.apps.console.readings.tail import TailState
 from odradek.apps.console.views.parts import button, chip
-from odradek.apps.figures import count, moment, plural, size_text
+from odradek.apps.console.views.record_columns import USUAL_LINES, RecordLines
+from odradek.apps.console.views.record_text import SHOWN_BYTES_MAX, decoded_whole, in_a_line
+from odradek.apps.figures import count, plural, size_text
 from odradek.apps.records.avro import framed_schema
 from odradek.apps.records.decoders import NOTHING, Decoded
 from odradek.apps.records.filters import SeenRecord
 from odradek.client.moments import ago
 
-SHOWN_BYTES_MAX = 64 * 1024
-LINE_LENGTH = 160
 _PAGE_BYTES_MAX = 1 << 20
 _RECORD_BYTES_MIN = 4 * 1024
-_HEX_WIDTH = 4  # characters for a byte
-_JSON_BYTES_MAX = 256 * 1024
 _MS_DIGITS_MIN, _MS_DIGITS_MAX = 10, 15
 
 
-def as_text(data: bytes) -> str | None:
-    """Return the bytes as text; None if they are not text."""
-    try:
-        text = data.decode("utf-8")
-    except UnicodeDecodeError:
-        return None
-    return text if all(c.isprintable() or c in "\n\r\t" for c in text) else None
-
-
-def as_json(data: bytes) -> str | None:
-    """Indented JSON; None if it isn't an object or a list."""
-    if len(data) > _JSON_BYTES_MAX or data[:1] not in (b"{", b"["):
-        return None
-    try:
-        return json.dumps(json.loads(data), indent=2, ensure_ascii=False)
-    except (ValueError, RecursionError):
-        return None
-
-
-def as_hex(data: bytes) -> str:
-    """`00000000  48 65 6c 6c 6f  Hello`"""
-    lines = []
-    for at in range(0, len(data), 16):
-        row = data[at : at + 16]
-        shown = "".join(chr(byte) if 32 <= byte < 127 else "·" for byte in row)
-        lines.append(f"{at:08x}  {row.hex(' '):<47}  {shown}")
-    return "\n".join(lines)
-
-
-def in_a_line(data: bytes | None) -> str:
-    if data is None:
-        return "∅"
-    text = as_text(data[: LINE_LENGTH * 4])
-    if text is None:
-        text = as_text(data[: LINE_LENGTH * 4 - 3])  # a character may have been cut through
-    shown = " ".join(text.split()) if text is not None else data[: LINE_LENGTH // 3].hex(" ")
-    return shown if len(shown) <= LINE_LENGTH else f"{shown[:LINE_LENGTH]}…"
-
-
-def whole(data: bytes | None, limit: int = SHOWN_BYTES_MAX) -> tuple[str, str]:
-    """Return the kind of a value, and the value."""
-    if data is None:
-        return "null", "∅  (a tombstone)"
-    document = as_json(data)
-    if document is not None:
-        return "JSON", _cut(document, limit)
-    head = data[:limit]
-    text = as_text(head) if len(data) <= limit else _first_text(head)
-    more = f"\n… {size_text(len(data) - len(head))} more" if len(data) > len(head) else ""
-    if text is not None:
-        return "text", text + more
-    shown = data[: limit // _HEX_WIDTH]
-    more = f"\n… {size_text(len(data) - len(shown))} more" if len(data) > len(shown) else ""
-    return "bytes", as_hex(shown) + more
-
-
-def decoded_line(decoded: Decoded) -> str:
-    if decoded.document is NOTHING or decoded.kind == "JSON" or decoded.data is None:
-        return in_a_line(decoded.data)
-    shown = json.dumps(decoded.document, ensure_ascii=False)
-    return shown if len(shown) <= LINE_LENGTH else f"{shown[:LINE_LENGTH]}…"
-
-
-def decoded_whole(decoded: Decoded, limit: int = SHOWN_BYTES_MAX) -> tuple[str, str]:
-    """Return the kind of a decoded value, and the value as text."""
-    if decoded.document is not NOTHING:
-        return decoded.kind, _cut(json.dumps(decoded.document, indent=2, ensure_ascii=False), limit)
-    if decoded.kind == "bytes" and decoded.data is not None:
-        return "bytes", as_hex(decoded.data[: limit // _HEX_WIDTH])
-    if decoded.kind == "text" and decoded.data is not None:
-        return "text", _cut(decoded.data[:limit].decode("utf-8", "replace"), limit)
-    return whole(decoded.data, limit)
-
-
-def _first_text(head: bytes) -> str | None:
-    """The text of a piece that may end inside a character."""
-    return next((text for cut in range(4) if (text := as_text(head[: len(head) - cut])) is not None), None)
-
-
-def _cut(text: str, limit: int) -> str:
-    return text if len(text) <= limit else f"{text[:limit]}\n… {count(len(text))} characters in all"
-
-
-def tail_html(state: TailState, topic: str) -> Html:
+def tail_html(state: TailState, topic: str, lines: RecordLines = USUAL_LINES) -> Html:
     said = f"Live: scanned {count(state.scanned)} new, showing {count(len(state.records))}."
     if state.skipped:
         said += f" {plural(state.skipped, 'record')} skipped: the topic is written faster than it is shown."
     footer = tag("div", tag("span", said, cls="note grow"), cls="row-of beneath")
     if not state.records:
         return together(tag("div", "Waiting for new records…", cls="card empty"), footer)
-    shown = [_record_html(item, topic, _RECORD_BYTES_MIN) for item in state.records]
-    return together(tag("div", _HEAD, shown, cls="card table"), footer)
+    shown = [_record_html(item, topic, _RECORD_BYTES_MIN, lines) for item in state.records]
+    return together(tag("div", lines.head(), shown, cls="card table", style=lines.style), footer)
 
 
-def records_html(found: Found, topic: str, further: str = "Later") -> Html:
+def records_html(found: Found, topic: str, further: str = "Later", lines: RecordLines = USUAL_LINES) -> Html:
     """`further` is where going on leads: to later records, or to older ones."""
     more = button(f"{further} records ›", "more") if found.resume else None
     footer = tag("div", tag("span", coverage(found), cls="note grow"), more, cls="row-of beneath")
     if not found.records:
         return together(tag("div", "No record was found.", cls="card empty"), footer)
     limit = min(SHOWN_BYTES_MAX, max(_RECORD_BYTES_MIN, _PAGE_BYTES_MAX // len(found.records)))
-    shown = [_record_html(item, topic, limit) for item in found.records]
-    return together(tag("div", _HEAD, shown, cls="card table"), footer)
-
-
-_HEAD = tag(
-    "div",
-    [tag("span", title) for title in ("Partition:Offset", "Timestamp", "Key", "Value", "Headers", "Size")],
-    cls="record-head",
-)
+    shown = [_record_html(item, topic, limit, lines) for item in found.records]
+    return together(tag("div", lines.head(), shown, cls="card table", style=lines.style), footer)
 
 
 def coverage(found: Found) -> str:
@@ -148,7 +56,7 @@ def coverage(found: Found) -> str:
     return f"{looked}. A search ends after {limits}: go on, or narrow it by partition, offset or time."
 
 
-def _record_html(item: SeenRecord, topic: str, limit: int) -> Html:
+def _record_html(item: SeenRecord, topic: str, limit: int, lines: RecordLines) -> Html:
     record = item.record
     kind, value = decoded_whole(item.value, limit)
     key_kind, key = decoded_whole(item.key, limit)
@@ -156,15 +64,7 @@ def _record_html(item: SeenRecord, topic: str, limit: int) -> Html:
     length = 0 if record.value is None else len(record.value)
     return tag(
         "details",
-        tag(
-            "summary",
-            tag("span", f"{item.partition} : {record.offset:,}", cls="mono", title="partition : offset"),
-            tag("span", moment(record.timestamp), cls="mono soft"),
-            tag("span", decoded_line(item.key), cls="mono", title="key"),
-            tag("span", decoded_line(item.value), cls="mono"),
-            tag("span", count(len(record.headers)) if record.headers else "", cls="soft n", title="headers"),
-            tag("span", size_text(length), cls="soft n"),
-        ),
+        lines.line(item),
         tag(
             "div",
             tag(

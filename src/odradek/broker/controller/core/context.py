@@ -4,10 +4,11 @@ Owned by the event thread: decisions alone read and change it. Read once when th
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from enum import Enum
 from uuid import UUID
 
+from odradek.base.value_classes import dataclass
 from odradek.model.topology import (
     Broker,
     ControllerTerm,

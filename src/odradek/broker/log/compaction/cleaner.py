@@ -10,11 +10,11 @@ is given up. Readers go on all the time.
 import os
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from typing import Any, Protocol
 
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.base.logs import get_logger
+from odradek.base.value_classes import dataclass
 from odradek.broker.log.compaction.swap import remove_cleaned
 from odradek.broker.log.core.batch_filter import BatchFilter, control_type, spans
 from odradek.broker.log.core.batch_info import BatchInfo, batch_info

@@ -12,9 +12,9 @@ Pure: no clock, no file.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from typing import NamedTuple, TypeAlias
 
+from odradek.base.value_classes import dataclass
 from odradek.broker.log.core.cleaned_transactions import CleanedTransactions
 from odradek.broker.log.core.key_map import KeyMap
 from odradek.broker.log.core.producer_entry import ProducerEntry

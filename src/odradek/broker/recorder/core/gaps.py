@@ -10,9 +10,9 @@ missing without a gap: the oldest files are deleted.
 
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 
+from odradek.base.value_classes import dataclass
 from odradek.broker.recorder.core.entry import GAPS, JOURNAL_MOVED, Entry, Kind
 
 NO_BROKER = -1

@@ -5,12 +5,12 @@ leader's log, and by asking tell how far they are.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 from uuid import UUID
 
 from odradek.base.clock import Clock
 from odradek.base.errors import ErrorCode, KafkaError
+from odradek.base.value_classes import dataclass
 from odradek.broker.log.files.partition_log import PartitionLog
 from odradek.broker.purgatory.purgatory import DelayedOperation
 from odradek.broker.replication.committed_log import READ_COMMITTED

@@ -12,10 +12,11 @@ import secrets
 import threading
 from collections import OrderedDict
 from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from odradek.base.clock import Clock
 from odradek.base.errors import ErrorCode, KafkaError
+from odradek.base.value_classes import dataclass
 from odradek.broker.replication.leader.fetch_reader import FetchOutcome, FetchTarget
 
 SESSIONLESS = 0

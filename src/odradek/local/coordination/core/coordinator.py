@@ -6,8 +6,9 @@ transactions of its steps first, and sends their frames then.
 
 import struct
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from odradek.base.value_classes import dataclass
 from odradek.local.coordination.core import acl, jute
 from odradek.local.coordination.core.acl import digest_identity
 from odradek.local.coordination.core.jute import MarshallingError, Reader

@@ -1,8 +1,9 @@
 """Requests that change nothing but watches: what each one answers."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 
+from odradek.base.value_classes import dataclass
 from odradek.local.coordination.core import acl, jute
 from odradek.local.coordination.core.acl import Identity
 from odradek.local.coordination.core.jute import MarshallingError, Reader

@@ -5,7 +5,8 @@ longer than promised, never shorter.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+
+from odradek.base.value_classes import dataclass
 
 
 @dataclass(slots=True)

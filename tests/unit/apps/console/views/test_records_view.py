@@ -3,16 +3,9 @@ import pytest
 pytest.importorskip("markupsafe", reason="the console needs odradek[console]")
 
 from odradek.apps.console.readings.records import Found
-from odradek.apps.console.views.records import (
-    LINE_LENGTH,
-    SHOWN_BYTES_MAX,
-    in_a_line,
-    parse_headers,
-    parse_value,
-    parse_when,
-    records_html,
-    whole,
-)
+from odradek.apps.console.views.record_columns import DEFAULT_COLUMNS, RecordLines, parse_columns
+from odradek.apps.console.views.record_text import LINE_LENGTH, SHOWN_BYTES_MAX, in_a_line, whole
+from odradek.apps.console.views.records import parse_headers, parse_value, parse_when, records_html
 from odradek.apps.records.decoders import AUTOMATIC
 from odradek.apps.records.filters import SeenRecord
 from odradek.protocol.records import Record
@@ -80,3 +73,40 @@ def test_what_is_typed_becomes_bytes_or_a_sentence() -> None:
     assert parse_headers("a: 1\n\n b:\n") == (("a", b"1"), ("b", b""))
     with pytest.raises(ValueError, match="is not a header"):
         parse_headers("no colon")
+
+
+def _seen(value: bytes, *headers: tuple[str, bytes | None]) -> SeenRecord:
+    return SeenRecord(3, Record(7, 0, b"k", value, list(headers)), AUTOMATIC)
+
+
+def test_without_a_choice_the_usual_columns_are_shown() -> None:
+    assert parse_columns("") == parse_columns(DEFAULT_COLUMNS)
+    head = RecordLines(parse_columns("")).head()
+    titles = ["Partition:Offset", "Timestamp", "Key", "Value", "Headers", "Size"]
+    assert [head.index(f">{title}<") for title in titles] == sorted(head.index(f">{title}<") for title in titles)
+
+
+def test_columns_are_fields_of_documents_and_headers() -> None:
+    lines = RecordLines(parse_columns("value.amount, value.customer.name, header.trace, value.amount"))
+    seen = _seen(b'{"amount": 12.5, "customer": {"name": "<Ann>"}}', ("trace", b"a"), ("trace", b"b"))
+    line = lines.line(seen)
+    assert ">3 : 7<" in line
+    assert ">12.5<" in line
+    assert ">&lt;Ann&gt;<" in line
+    assert ">a, b<" in line
+    assert line.count("<span") == 4  # a name that is given twice is one column
+    assert lines.line(_seen(b"no document")).count("></span>") == 3
+
+
+def test_a_phone_shows_the_place_and_one_column() -> None:
+    for text, shown in (("key, value, size", "Value"), ("header.a, header.b", "header.a")):
+        head = RecordLines(parse_columns(text)).head()
+        visible = [part for part in head.split("<span")[1:] if "hide-small" not in part]
+        assert len(visible) == 2
+        assert f">{shown}<" in visible[1]
+
+
+@pytest.mark.parametrize("text", ["nothing", "value.a, body", ",".join(f"value.f{n}" for n in range(11)), "x" * 2000])
+def test_columns_that_cannot_be_are_refused(text: str) -> None:
+    with pytest.raises(ValueError, match=r"field|columns"):
+        parse_columns(text)

@@ -6,10 +6,10 @@ has an instant in its future (a member that may fall silent, a rebalance that ma
 
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from typing import Final
 
+from odradek.base.value_classes import dataclass
 from odradek.broker.coordinator.groups.core.group_records import NO_TIMESTAMP, GroupMetadataValue, MemberMetadata
 from odradek.broker.coordinator.groups.core.group_requests import (
     NO_GENERATION,
