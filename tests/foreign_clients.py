@@ -10,6 +10,7 @@ from typing import Any
 _HERE = Path(__file__).parent
 _TOOLS = Path(os.environ.get("ODRADEK_TOOLS") or _HERE.parent / ".tools")
 _FETCH_S_MAX = 600.0
+_RDKAFKA = "0.38.0"
 
 
 class Unobtainable(Exception):
@@ -51,6 +52,29 @@ def go_transactions_program() -> list[str]:
     return _go_program("go-transactions", _HERE / "gosasl" / "transactions")
 
 
+def franz_sources() -> Path:
+    """The directory of franz-go's sources with its own tests, of the version in tests/gosasl/go.mod."""
+    command = [_found("go"), "mod", "download", "-json", "github.com/twmb/franz-go"]
+    return Path(json.loads(_fetch(command, _HERE / "gosasl"))["Dir"])
+
+
+def rdkafka_crate() -> Path:
+    """The directory of the crate rdkafka (Rust on librdkafka) with its own tests, to be compiled by `cargo test`."""
+    cargo = _found("cargo", "cmake")
+    directory = _TOOLS / f"rdkafka-{_RDKAFKA}"
+    if not directory.is_dir():
+        wanted = _TOOLS / "rdkafka-wanted"
+        (wanted / "src").mkdir(parents=True, exist_ok=True)
+        (wanted / "src" / "lib.rs").touch()
+        package = '[package]\nname = "wanted"\nversion = "0.0.0"\nedition = "2021"\n[workspace]\n'
+        (wanted / "Cargo.toml").write_text(f'{package}[dependencies]\nrdkafka = "={_RDKAFKA}"\n')
+        found = json.loads(_fetch([cargo, "metadata", "--format-version", "1"], wanted))
+        (manifest,) = [each["manifest_path"] for each in found["packages"] if each["name"] == "rdkafka"]
+        shutil.copytree(Path(manifest).parent, directory)
+        _fetch([cargo, "generate-lockfile"], directory)
+    return directory
+
+
 def _go_program(name: str, sources: Path) -> list[str]:
     go = _found("go")
     program = _TOOLS / name
@@ -68,7 +92,8 @@ def _found(program: str, *others: str) -> str:
     return shutil.which(program) or program
 
 
-def _fetch(command: list[str], directory: Path) -> None:
+def _fetch(command: list[str], directory: Path) -> str:
     outcome = subprocess.run(command, cwd=directory, capture_output=True, text=True, timeout=_FETCH_S_MAX, check=False)
     if outcome.returncode != 0:
         raise Unobtainable(f"{' '.join(command)}: {(outcome.stdout + outcome.stderr)[-300:]}")
+    return outcome.stdout
