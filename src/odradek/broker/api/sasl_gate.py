@@ -6,6 +6,7 @@ closes its connection, and nothing else is decoded. A failure is answered after
 """
 
 from collections.abc import Iterable, Sequence
+from functools import lru_cache
 from struct import pack
 from typing import Self
 
@@ -23,7 +24,7 @@ from odradek.broker.security.authentication.mechanisms import AuthenticationFail
 from odradek.broker.security.authentication.sasl_session import Evaluated, IllegalSaslState, SaslSession, SaslState
 from odradek.broker.security.principal import USER_TYPE, KafkaPrincipal
 from odradek.protocol.api_keys import ApiKey
-from odradek.protocol.framing import RequestHeader, UnsupportedVersion, decode_request, encode_response
+from odradek.protocol.framing import FixedResponse, RequestHeader, UnsupportedVersion, decode_request, encode_response
 from odradek.protocol.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
 from odradek.protocol.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 from odradek.protocol.primitives import ProtocolError
@@ -136,12 +137,14 @@ class SaslGate:
         self, request: InboundRequest, session: SaslSession, header: RequestHeader, message: SaslHandshakeRequest
     ) -> None:
         if session.handshake(message.mechanism, header.api_version):
-            _reply(request, header, SaslHandshakeResponse(mechanisms=session.mechanisms))
+            _reply(request, header, _mechanism_accepted(session.mechanisms))
             return
         mechanism = message.mechanism[:_MECHANISM_CHARACTERS_MAX]
         self._count_failure(request, mechanism, "mechanism refused")
         log.info("SASL mechanism refused", connection=request.connection.id, mechanism=mechanism)
-        answer = SaslHandshakeResponse(error_code=ErrorCode.UNSUPPORTED_SASL_MECHANISM, mechanisms=session.mechanisms)
+        answer = SaslHandshakeResponse(
+            error_code=ErrorCode.UNSUPPORTED_SASL_MECHANISM, mechanisms=list(session.mechanisms)
+        )
         _close_after(request, "its SASL mechanism is not enabled")
         _reply(request, header, answer)
 
@@ -238,5 +241,11 @@ def _close_after(request: InboundRequest, reason: str) -> None:
     request.on_sent = sent
 
 
-def _reply(request: InboundRequest, header: RequestHeader, response: Response) -> None:
+@lru_cache(maxsize=64)
+def _mechanism_accepted(mechanisms: tuple[str, ...]) -> FixedResponse:
+    """Answer to each handshake on the listeners with these mechanisms."""
+    return FixedResponse(SaslHandshakeResponse(mechanisms=list(mechanisms)))
+
+
+def _reply(request: InboundRequest, header: RequestHeader, response: Response | FixedResponse) -> None:
     request.reply(encode_response(header.correlation_id, response, header.api_version))

@@ -56,6 +56,7 @@ class Acceptor:
         self._held: list[tuple[float, int, socket.socket, str]] = []  # a heap: until when, then in turn
         self._held_of: Counter[str] = Counter()
         self._unlogged, self._logged_at = 0, -_LOG_INTERVAL_S
+        self._sleeps_in_accept = False
         self._stopping = threading.Event()
         self._socket = _listen(listener, settings)
         self._local = self._socket.getsockname() if listener.host else None
@@ -86,34 +87,40 @@ class Acceptor:
         arrivals = select.poll()
         arrivals.register(self._socket, select.POLLIN)
         while not self._stopping.is_set():
-            arrivals.poll(self._let_go())
-            self._accept_all()
+            wait_ms = self._let_go()
+            if (wait_ms is None) != self._sleeps_in_accept:
+                self._sleeps_in_accept = wait_ms is None
+                self._socket.setblocking(self._sleeps_in_accept)
+            if wait_ms is None:
+                self._accept()  # one system call, where a look for arrivals before it would be two or three
+                continue
+            arrivals.poll(wait_ms)
+            for _ in range(_BURST_MAX):
+                if not self._accept():
+                    break
 
-    def _accept_all(self) -> None:
-        """One connection, or of a flood many."""
-        for _ in range(_BURST_MAX):
-            try:
-                connected, address = self._socket.accept()
-            except BlockingIOError:
-                return
-            except OSError as error:
-                if self._stopping.is_set():
-                    return
+    def _accept(self) -> bool:
+        """Take a connection and hand it over, or refuse it. False: there is none."""
+        try:
+            connected, address = self._socket.accept()
+        except BlockingIOError:
+            return False
+        except OSError as error:
+            if not self._stopping.is_set():
                 # Out of descriptors, most often: the connection stays in the kernel's queue meanwhile.
                 log.error("accept failed", listener=self._listener.name, detail=str(error))
                 self._stopping.wait(_PAUSE_AFTER_ERROR_S)
-                return
-            try:
-                self._hand_over(connected, str(address[0]), int(address[1]))
-            except Stopped:
-                connected.close()
-            except ComesTooOften as refusal:
-                self._hold(connected, refusal)
-            except (OSError, TooManyConnections) as error:
-                connected.close()
-                self._refused(str(error))
-            if not self._held:
-                return  # the next one is most often not there yet, and the failure to take it costs more than to wait
+            return False
+        try:
+            self._hand_over(connected, str(address[0]), int(address[1]))
+        except Stopped:
+            connected.close()
+        except ComesTooOften as refusal:
+            self._hold(connected, refusal)
+        except (OSError, TooManyConnections) as error:
+            connected.close()
+            self._refused(str(error))
+        return True
 
     def _hand_over(self, connected: socket.socket, host: str, port: int) -> None:
         """Refusals come first: a flood of connections costs little more than the system calls of its refusal."""
@@ -121,7 +128,6 @@ class Acceptor:
         if self._quotas.admit(self._listener.name, host):
             self._make_room()
         try:
-            connected.setblocking(False)
             local = self._local or connected.getsockname()
         except OSError:
             self._quotas.leave(self._listener.name, host)

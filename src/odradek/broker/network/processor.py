@@ -14,6 +14,7 @@ import threading
 from collections.abc import Callable, Sequence
 from functools import partial
 from select import EPOLLERR, EPOLLHUP, EPOLLIN, EPOLLOUT, EPOLLRDHUP
+from socket import socket
 from threading import get_ident
 from time import monotonic_ns
 from typing import TYPE_CHECKING
@@ -128,8 +129,8 @@ class Processor:
         self.accepted += 1
         if accepted.security is not None and accepted.security.tls is None:
             self._timeouts.logging_in.add(connection)
-        if not self._do_if_asleep(self._register, connection):
-            self._post(self._register, connection)
+        if not self._do_if_asleep(self._register, connection, accepted.socket):
+            self._post(self._register, connection, accepted.socket)
 
     def answer(self, request: InboundRequest, chunks: Sequence[Chunk] | None) -> None:
         thread = get_ident()
@@ -258,9 +259,10 @@ class Processor:
         if self._dirty or self._peers_with_posts:
             self._send_answers()
 
-    def _register(self, connection: Connection) -> None:
+    def _register(self, connection: Connection, connected: socket) -> None:
         self._connections[connection.fd] = connection
         try:
+            connected.setblocking(False)
             self._epoll.register(connection.fd, READABLE)
         except OSError as error:
             self._close(connection, error.strerror)

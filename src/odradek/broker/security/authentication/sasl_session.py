@@ -87,8 +87,8 @@ class SaslSession:
         self._expires_ms: int | None = None
 
     @property
-    def mechanisms(self) -> list[str]:
-        return list(self._listener.mechanisms)
+    def mechanisms(self) -> tuple[str, ...]:
+        return tuple(self._listener.mechanisms)
 
     @property
     def mechanism(self) -> str:
