@@ -160,9 +160,12 @@ class ScramClient:
 
 def _decoded(base64: str) -> bytes:
     try:
-        return a2b_base64(base64, strict_mode=True)
+        decoded = a2b_base64(base64, strict_mode=True)
     except BinasciiError:
         raise ScramError("a value is not in base64") from None
+    if len(base64) % 4:  # a padding too many, which the decoder takes
+        raise ScramError("a value is not in base64")
+    return decoded
 
 
 def _text(data: bytes) -> str:

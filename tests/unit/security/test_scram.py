@@ -1,5 +1,6 @@
 """SCRAM: the client's exchange against the example of RFC 7677, against a server that lies, and against ours."""
 
+import hmac
 from dataclasses import replace
 
 import pytest
@@ -7,7 +8,7 @@ from scramp import ScramClient as OtherClient
 
 from odradek.broker.security.authentication.mechanisms import AuthenticationFailed, ScramServer, ScramSettings
 from odradek.broker.security.core.scram_credentials import MECHANISMS, ScramCredential, credential_of_password
-from odradek.security.scram import ScramClient, ScramError, parse_client_final, parse_client_first
+from odradek.security.scram import ScramClient, ScramError, parse_client_final, parse_client_first, signature
 
 CREDENTIAL = credential_of_password(MECHANISMS["SCRAM-SHA-256"], "pencil", b"0123456789abcdef", 4096)
 
@@ -34,6 +35,18 @@ def test_the_example_of_the_standard() -> None:
     final = example.final(b"r=rOprNGfwEbeRWgbNEkqO%hvYDpWUa2RaTCAfuxFIlj)hNlF$k0,s=W22ZaJ0SNY7soEsUEjb6gQ==,i=4096")
     assert final.endswith(b"p=dHzbZapWIk4jUhN+Ute9ytag9zjfMHgsqmmiz7AndVQ=")
     example.verify(b"v=6rriTRBi23WpRR/wtup+mMhUZUn/dB5nLTJRsjl95G4=")
+
+
+@pytest.mark.parametrize("hash_name", ["sha256", "sha512"])
+def test_signatures_are_those_of_the_standard_library(hash_name: str) -> None:
+    for key in (b"", b"k", bytes(range(64))):
+        assert signature(hash_name, key, b"message") == hmac.digest(key, b"message", hash_name)
+
+
+@pytest.mark.parametrize("proof", ["A", "AB", "ABC", "ABCDE", "AB=C", "=AB=", "A===", "AAAA=", "AA==AA=="])
+def test_a_proof_that_is_not_whole_base64(proof: str) -> None:
+    with pytest.raises(ScramError):
+        parse_client_final(f"c=biws,r=abcdef,p={proof}".encode())
 
 
 def test_login() -> None:
