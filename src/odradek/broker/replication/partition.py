@@ -158,7 +158,9 @@ class Partition:
     def check(self, records: memoryview, *, acks: int, api_version: int, budget: CheckBudget) -> CheckedRecords:
         """Check a producer's batches for the append, or raise KafkaError. Under no lock: what is long about a batch
         must not hold up those who write to the same partition."""
-        if self.leader_id != self._broker_id or acks == -1:
+        if self.leader_id != self._broker_id or (
+            acks == -1 and len(self.followers.isr) < self.log.config.min_insync_replicas
+        ):
             self._check_may_append(acks)
         return self.log.check(records, self._rules, budget, api_version)
 
@@ -173,7 +175,9 @@ class Partition:
     ) -> Appended:
         """Write what `check` answered for so many bytes. KafkaError says why nothing was written."""
         with self.lock:
-            if self.leader_id != self._broker_id or acks == -1:
+            if self.leader_id != self._broker_id or (
+                acks == -1 and len(self.followers.isr) < self.log.config.min_insync_replicas
+            ):
                 self._check_may_append(acks)
             return self._write(checked, size, may_begin_anywhere, guard)
 
