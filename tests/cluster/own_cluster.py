@@ -5,9 +5,14 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
 
+from kazoo.client import TransactionRequest
+
 from odradek.base.errors import ErrorCode
 from odradek.broker.zk.session import ZkSession
 from odradek.broker.zk.store import ZkStore
+from odradek.broker.zk.stores.access import commit, failure
+from odradek.broker.zk.znodes.brokers import BrokerRegistration
+from odradek.broker.zk.znodes.cluster import Controller
 from odradek.client.broker_client import BrokerClient
 from odradek.model.topology import LeaderAndIsr, TopicPartition
 from odradek.protocol.messages.create_topics import (
@@ -130,6 +135,20 @@ class OwnCluster:
 
     def kill(self, broker_id: int) -> None:
         self.brokers[broker_id].kill()
+
+    def kill_with_session(self, broker_id: int) -> None:
+        """Kill the broker and end its session: what is ephemeral of it goes at once, as it does when a session expires.
+        So the sessions of a test may be longer than a machine stalls: no other broker loses its own by chance."""
+        self.kill(broker_id)
+        was_controller = self.store.election.current_controller() == broker_id
+
+        def end(transaction: TransactionRequest) -> None:
+            transaction.delete(BrokerRegistration.path(broker_id))
+            if was_controller:
+                transaction.delete(Controller.path)
+
+        results = self._session.call(commit(end))
+        assert failure(results) is None, results
 
     def restart(self, broker_id: int) -> None:
         self.brokers[broker_id].start()

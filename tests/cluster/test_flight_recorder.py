@@ -7,7 +7,7 @@ from typing import Any
 
 from waiting import eventually
 
-from .own_broker import run_odradek_here
+from .own_broker import STEADY, run_odradek_here
 from .own_cluster import PATIENCE_S, OwnCluster, running_cluster
 from .test_cluster import Writer
 
@@ -55,7 +55,7 @@ def gaps(*places: Path) -> list[str]:
 def test_the_journal_survives_the_directory_that_it_lies_in(tmp_path: Path, zookeeper: str) -> None:
     """The controller leads a partition, which lies in the same directory as its journal. That directory fails."""
     data, away = tmp_path / tmp_path.name, tmp_path / "away"
-    with running_cluster(data, zookeeper, brokers=2, disks=2, **CHECKED_OFTEN) as cluster:
+    with running_cluster(data, zookeeper, brokers=2, disks=2, **STEADY, **CHECKED_OFTEN) as cluster:
         controller = cluster.controller()
         other = 1 - controller
         cluster.create_topic("orders", (controller, other))
@@ -82,7 +82,7 @@ def test_the_journal_survives_the_directory_that_it_lies_in(tmp_path: Path, zook
 
         away.rename(disk)
         for broker in (controller, other):
-            cluster.kill(broker)
+            cluster.kill_with_session(broker)
         for broker in (other, controller):
             cluster.restart(broker)
         writer.write(10)
@@ -94,7 +94,7 @@ def test_the_journal_survives_the_directory_that_it_lies_in(tmp_path: Path, zook
 
 def test_a_broker_that_starts_without_a_directory_says_what_may_be_missing(tmp_path: Path, zookeeper: str) -> None:
     data = tmp_path / tmp_path.name
-    with running_cluster(data, zookeeper, brokers=1, disks=2) as cluster:
+    with running_cluster(data, zookeeper, brokers=1, disks=2, **STEADY) as cluster:
         cluster.create_topic("orders", (0,))
         eventually(lambda: know_leader(0, data), PATIENCE_S)
         broker = cluster.brokers[0]
@@ -109,14 +109,14 @@ def test_a_broker_that_starts_without_a_directory_says_what_may_be_missing(tmp_p
 
 
 def test_a_dead_controller_is_the_reason_for_what_it_led(tmp_path: Path, zookeeper: str) -> None:
-    with running_cluster(tmp_path, zookeeper) as cluster:
+    with running_cluster(tmp_path, zookeeper, **STEADY) as cluster:
         controller = cluster.controller()
         follower = (controller + 1) % 3
         cluster.create_topic("orders", (controller, follower))
         cluster.await_isr("orders", (controller, follower))
         eventually(lambda: know_leader(controller, tmp_path), PATIENCE_S)
         epoch = why(tmp_path)[-1]["controller_epoch"]
-        cluster.kill(controller)
+        cluster.kill_with_session(controller)
         assert cluster.await_leader_other_than(controller, "orders") == follower
         *_, died = led_by(cluster, follower, tmp_path)
         assert died["cause"] == "ControllerElected"
@@ -128,7 +128,7 @@ def test_a_dead_controller_is_the_reason_for_what_it_led(tmp_path: Path, zookeep
 
 def test_a_stopped_controller_is_no_dead_one(tmp_path: Path, zookeeper: str) -> None:
     """It hands over what it leads before it stops; what it follows shrinks with it."""
-    with running_cluster(tmp_path, zookeeper) as cluster:
+    with running_cluster(tmp_path, zookeeper, **STEADY) as cluster:
         controller = cluster.controller()
         follower = (controller + 1) % 3
         cluster.create_topic("orders", (controller, follower))
