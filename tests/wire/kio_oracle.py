@@ -5,16 +5,17 @@ kio wraps some numbers (durations, times, error codes); for those, values are dr
 """
 
 import io
+import sys
 from collections.abc import Iterator
 from dataclasses import Field as KioField
 from dataclasses import fields as kio_fields
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from importlib import import_module
-from typing import Any
+from random import Random
+from typing import Any, TypeVar
 from uuid import UUID
 
-from hypothesis import strategies as st
 from kio.schema.errors import ErrorCode as KioErrorCode
 from kio.serial import entity_reader, entity_writer
 from kio.serial._introspect import classify_field
@@ -27,6 +28,7 @@ from odradek.protocol.messages.request_header import RequestHeader
 from odradek.protocol.messages.response_header import ResponseHeader
 from odradek.protocol.schema import ZERO_UUID, Message, Struct
 
+StructT = TypeVar("StructT", bound=Struct)
 INT_BITS = {"int8": 8, "int16": 16, "int32": 32, "int64": 64}
 TIME_MAX_S = 4_000_000_000
 """kio reads times to the second only."""
@@ -94,48 +96,76 @@ def paired_fields(struct: type[Struct], kio_type: Any, version: int) -> list[tup
     return [(name, field, their) for (name, field), their in zip(ours, theirs, strict=True)]
 
 
-def struct_values(struct: type[Struct], kio_type: Any, version: int) -> st.SearchStrategy[Any]:
-    values = {
-        name: field_values(field, their, version) for name, field, their in paired_fields(struct, kio_type, version)
-    }
-    return st.builds(struct, **values)
+def drawn_messages(message: type[Message], kio_type: Any, version: int, count: int) -> Iterator[Message]:
+    """Messages that are drawn by chance, the same in every run. The first one is as empty as it can be."""
+    for number in range(count):
+        draw = _Draw(f"{message.__name__} v{version} {number}", is_least=number == 0)
+        yield draw.struct(message, kio_type, version)
 
 
-def field_values(field: Field, their: KioField[Any], version: int) -> st.SearchStrategy[Any]:
-    if field.kind == "struct":
-        values = struct_values(field.struct, classify_field(their).type_, version)
-        if field.tag is not None:
-            return st.none() | values.filter(lambda value: value != field.struct())
-    elif field.element == "struct":
-        values = st.lists(struct_values(field.struct, classify_field(their).type_, version), max_size=2)
-    elif field.element is not None:
-        values = st.lists(plain_values(field.element, their), max_size=3)
-    else:
-        values = plain_values(field.kind, their)
-    return st.none() | values if version in field.nullable else values
+class _Draw:
+    """Values of one message."""
 
+    def __init__(self, seed: str, is_least: bool) -> None:
+        self._chance = Random(seed)
+        self._is_least = is_least
 
-def plain_values(kind: str, their: KioField[Any]) -> st.SearchStrategy[Any]:
-    match their.metadata["kafka_type"]:
-        case "error_code":
-            return st.sampled_from([code.value for code in KioErrorCode])
-        case "timedelta_i32":
-            return st.integers(-(2**31), 2**31 - 1)
-        case "timedelta_i64" | "datetime_i64":
-            return st.integers(0, TIME_MAX_S).map(lambda seconds: seconds * 1000)
-    match kind:
-        case "bool":
-            return st.booleans()
-        case "float64":
-            return st.floats(allow_nan=False, allow_infinity=False)
-        case "uuid":
-            return st.just(ZERO_UUID) | st.uuids()
-        case "string":
-            return st.text(max_size=6) | st.just("ö" * 100)
-        case "bytes" | "records":
-            return st.binary(max_size=6) | st.just(b"x" * 20_000)
-    bits = INT_BITS[kind]
-    return st.integers(-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+    def struct(self, struct: type[StructT], kio_type: Any, version: int) -> StructT:
+        fields = paired_fields(struct, kio_type, version)
+        return struct(**{name: self._field(field, their, version) for name, field, their in fields})
+
+    def _field(self, field: Field, their: KioField[Any], version: int) -> Any:
+        is_optional = version in field.nullable or (field.kind == "struct" and field.tag is not None)
+        if is_optional and self._is(1 / 3):
+            return None
+        if field.kind == "struct":
+            value = self.struct(field.struct, classify_field(their).type_, version)
+            return None if field.tag is not None and value == field.struct() else value
+        if field.element == "struct":
+            inner = classify_field(their).type_
+            return [self.struct(field.struct, inner, version) for _ in range(self._size(2))]
+        if field.element is not None:
+            return [self._plain(field.element, their) for _ in range(self._size(3))]
+        return self._plain(field.kind, their)
+
+    def _is(self, share: float) -> bool:
+        return self._is_least or self._chance.random() < share
+
+    def _size(self, size_max: int) -> int:
+        return 0 if self._is_least else self._chance.randint(0, size_max)
+
+    def _plain(self, kind: str, their: KioField[Any]) -> Any:
+        chance = self._chance
+        match their.metadata["kafka_type"]:
+            case "error_code":
+                return chance.choice([code.value for code in KioErrorCode])
+            case "timedelta_i32":
+                return self._integer(-(2**31), 2**31 - 1)
+            case "timedelta_i64" | "datetime_i64":
+                return self._integer(0, TIME_MAX_S) * 1000
+        match kind:
+            case "bool":
+                return chance.random() < 0.5
+            case "float64":
+                return chance.choice((0.0, -1.5, 5e-324, -sys.float_info.max, chance.uniform(-1e6, 1e6)))
+            case "uuid":
+                return ZERO_UUID if self._is(1 / 3) else UUID(int=chance.getrandbits(128))
+            case "string":
+                return "ö" * 100 if chance.random() < 0.1 else "".join(map(chr, self._code_points()))
+            case "bytes" | "records":
+                return b"x" * 20_000 if chance.random() < 0.1 else chance.randbytes(self._size(6))
+        bits = INT_BITS[kind]
+        return self._integer(-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+
+    def _integer(self, least: int, most: int) -> int:
+        """The bounds, and what is near zero, as often as all others."""
+        chance = self._chance
+        return chance.choice((least, most, max(least, -1), 0, 1, *(chance.randint(least, most) for _ in range(5))))
+
+    def _code_points(self) -> list[int]:
+        """Of one, two, three and four bytes, a zero and a quotation mark among them, but no half of a pair."""
+        ranges = ((0, 0), (0x20, 0x7E), (0x22, 0x22), (0x80, 0x7FF), (0x800, 0xD7FF), (0x10000, 0x10FFFF))
+        return [self._chance.randint(*self._chance.choice(ranges)) for _ in range(self._size(6))]
 
 
 def to_kio(value: Struct, kio_type: Any, version: int) -> Any:
