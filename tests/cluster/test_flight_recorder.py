@@ -67,6 +67,7 @@ def test_the_journal_survives_the_directory_that_it_lies_in(tmp_path: Path, zook
         eventually(lambda: know_leader(controller, data), PATIENCE_S)
 
         disk.rename(away)
+        writer.write(10)  # the next checkpoint finds no directory
         assert cluster.await_leader_other_than(controller, "orders") == other
         reason = f"log directory {disk} of broker {controller} failed: "
         (failed,) = led_by(cluster, other, data)
