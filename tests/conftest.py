@@ -16,6 +16,7 @@ from xdist.remote import Producer as LogProducer
 from xdist.scheduler import LoadFileScheduling
 
 from apache_kafka import KafkaPeer, Unobtainable, kafka4_jars, kafka_jars
+from class_archive import share_zookeeper_classes
 from coordination_server import coordination_server
 from forked_brokers import fork_brokers
 from odradek.base import logs
@@ -50,6 +51,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if not hands_out:  # else it starts no server itself
         server._SERVER_PORTS = _own_range()
         fork_brokers()
+        share_zookeeper_classes()
 
 
 # On a loaded machine an example takes as long as it takes.
