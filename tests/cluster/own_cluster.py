@@ -136,14 +136,17 @@ class OwnCluster:
     def kill(self, broker_id: int) -> None:
         self.brokers[broker_id].kill()
 
-    def kill_with_session(self, broker_id: int) -> None:
-        """Kill the broker and end its session: what is ephemeral of it goes at once, as it does when a session expires.
-        So the sessions of a test may be longer than a machine stalls: no other broker loses its own by chance."""
-        self.kill(broker_id)
-        was_controller = self.store.election.current_controller() == broker_id
+    def kill_with_session(self, *broker_ids: int) -> None:
+        """Kill brokers and end their sessions: what is ephemeral of them goes at once, as it does when a session
+        expires. So the sessions of a test may be longer than a machine stalls: no other broker loses its own by
+        chance."""
+        for broker_id in broker_ids:
+            self.kill(broker_id)
+        was_controller = self.store.election.current_controller() in broker_ids
 
         def end(transaction: TransactionRequest) -> None:
-            transaction.delete(BrokerRegistration.path(broker_id))
+            for broker_id in broker_ids:
+                transaction.delete(BrokerRegistration.path(broker_id))
             if was_controller:
                 transaction.delete(Controller.path)
 

@@ -82,8 +82,7 @@ def test_the_journal_survives_the_directory_that_it_lies_in(tmp_path: Path, zook
         assert (failed["gaps"], gaps(data, away)) == ([], []), "with both directories nothing is missing"
 
         away.rename(disk)
-        for broker in (controller, other):
-            cluster.kill_with_session(broker)
+        cluster.kill_with_session(controller, other)
         for broker in (other, controller):
             cluster.restart(broker)
         writer.write(10)
