@@ -26,10 +26,14 @@ export PYTHONDONTWRITEBYTECODE :=
 
 setup: $(ENV) modules kcat chromium kafka-classes kafkajs
 
-# The compiled inner loop is built with the package, where there is a C compiler.
+# The compiled inner loop is built with the package, where there is a C compiler. uv fetches and unpacks packages side by
+# side, pip one after another; where uv can't be had, or can't have the packages, pip does it.
+UV_SOURCES = $${PIP_INDEX_URL:+UV_DEFAULT_INDEX="$$PIP_INDEX_URL"} $${PIP_FIND_LINKS:+UV_FIND_LINKS="$$PIP_FIND_LINKS"}
 $(ENV): pyproject.toml $(wildcard src/odradek/native/*.[ch])
 	$(PYTHON) -m venv .venv
-	$(BIN)/pip install --quiet --no-compile --editable '.[dev]'
+	$(BIN)/pip install --quiet --no-compile uv || true
+	env $(UV_SOURCES) $(BIN)/uv pip install --quiet --no-cache --python $(BIN)/python --editable '.[dev]' \
+		|| $(BIN)/pip install --quiet --no-compile --editable '.[dev]'
 	$(BIN)/python -m odradek.native
 	touch $@
 
@@ -55,9 +59,9 @@ kafka-jars:
 	@[ -d $(KAFKA4_LIB) ] || mvn -q -B -f tests/kafka4/pom.xml dependency:copy-dependencies -DoutputDirectory=$(abspath $(KAFKA4_LIB)) \
 		|| { rm -rf $(KAFKA4_LIB); echo "The jars of Kafka 4 are absent: its clients are not tested (needs Maven)"; }
 
-# Tests start dozens of Kafka's brokers and tools: each finds its classes parsed.
+# Tests start dozens of ZooKeepers, and of Kafka's brokers and tools: each finds its classes parsed.
 kafka-classes: $(ENV) kafka-jars
-	@[ ! -d $(KAFKA_LIB) ] || PYTHONPATH=tests $(BIN)/python tests/class_archive.py
+	@PYTHONPATH=tests $(BIN)/python tests/class_archive.py
 
 kafkajs:
 	@[ -d $(KAFKAJS) ] || npm install --silent --no-audit --no-fund --prefix $(KAFKAJS) kafkajs@2.2.4 >/dev/null 2>&1 \
@@ -137,11 +141,23 @@ pure-tests: $(ENV)
 		tests/unit/broker/controller tests/unit/broker/coordinator tests/unit/broker/replication tests/unit/broker/quotas \
 		--ignore=tests/unit/broker/controller/test_controller.py
 
-# What needs nothing of each other is prepared side by side: packages beside jars, lint beside archives of classes.
+# What needs nothing of each other is done side by side: packages are fetched beside jars, and lint, and the tests of
+# twinned rooms, run while the other tests wait for something. Their output comes in one piece.
 test:
-	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target lint setup
-	$(BIN)/python -m pytest --numprocesses=$(WORKERS) --dist=loadfile --no-loadscope-reorder
-	ODRADEK_PURE=1 $(BIN)/python -m pytest --numprocesses=2 --dist=loadfile -q $(TWINNED)
+	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target setup
+	@$(MAKE) --no-print-directory --jobs=2 all-tests beside-tests
+
+.PHONY: all-tests beside-tests twin-tests
+# Tests run `make` too, which is no part of this one.
+PYTEST = env -u MAKEFLAGS -u MFLAGS $(BIN)/python -m pytest
+all-tests:
+	$(PYTEST) --numprocesses=$(WORKERS) --dist=loadfile --no-loadscope-reorder
+
+beside-tests:
+	@nice $(MAKE) --no-print-directory --output-sync=target lint twin-tests
+
+twin-tests:
+	ODRADEK_PURE=1 $(PYTEST) -q $(TWINNED)
 
 soak: setup kerberos pyodide
 	$(BIN)/pip install --quiet --editable '.[soak]'
