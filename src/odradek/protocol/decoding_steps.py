@@ -36,7 +36,7 @@ ELEMENT_STEPS: Final = 20
 """Cost of an element of an array beside its content: somebody has to deal with it."""
 _OBJECT_STEPS: Final = 7
 _RUN_STEPS: Final = 3
-_VARIABLE_STEPS: Final[dict[Kind, int]] = {"string": 14, "bytes": 14, "records": 12, "uuid": 45}
+_VARIABLE_STEPS: Final[dict[Kind, int]] = {"string": 14, "bytes": 14, "records": 12, "uuid": 70}
 _EMPTY_ARRAY_STEPS: Final = 12
 _EMPTY_FIXED_ARRAY_STEPS: Final = 6
 _NO_TAGGED_FIELDS_STEPS: Final = 2
