@@ -99,7 +99,9 @@ class TransactionCoordinator:
         return [TransactionEntry(each, self._log, partition) for each in self._log.replay(partition).values()]
 
     def loaded(self, entry: TransactionEntry) -> None:
-        """An end that was decided goes on."""
+        """An end that was decided goes on. Of an id without a transaction there is nothing to take up."""
+        if entry.transaction.is_ended:
+            return
 
         def go_on() -> None:
             self._stories.loaded(entry)

@@ -1,8 +1,10 @@
 """The topic __transaction_state as the transaction coordinator uses it, and the replay of one of its partitions."""
 
+from collections.abc import Iterator, Mapping
+
 from odradek.base.clock import Clock
 from odradek.base.config.broker_config import BrokerConfig
-from odradek.base.errors import KafkaError
+from odradek.base.errors import ErrorCode, KafkaError
 from odradek.base.logs import get_logger
 from odradek.broker.coordinator.state.state_log import StateLog, StateTopic
 from odradek.broker.coordinator.transactions.core.transaction import Transaction
@@ -31,17 +33,46 @@ class TransactionLog(StateLog):
         super().__init__(topic, replicas, metadata, clock)
 
     def replay(self, partition: int) -> dict[str, Transaction]:
-        """The last value of each transactional id."""
+        """The last value of each transactional id. Values before it are not decoded: a busy id has a hundred of them
+        for each one that compaction leaves, and producers wait for the next coordinator."""
+        last: dict[bytes, bytes | None] = {}
+        for record in self._records(partition):
+            last[record.key or b""] = record.value
+        try:
+            return _decoded(last)
+        except KafkaError:
+            return self._replay_each(partition)
+
+    def _replay_each(self, partition: int) -> dict[str, Transaction]:
+        """Replay record by record: one that can't be read changes nothing."""
         found: dict[str, Transaction] = {}
-        for buf, pos, header in self.read(partition):
-            if header.is_control:
-                continue
-            for record in read_records(buf, pos, header):
-                try:
-                    _apply(found, record)
-                except KafkaError as error:
-                    log.warning("record of transaction state can't be read", offset=record.offset, error=str(error))
+        for record in self._records(partition):
+            try:
+                _apply(found, record)
+            except KafkaError as error:
+                log.warning("record of transaction state can't be read", offset=record.offset, error=str(error))
         return found
+
+    def _records(self, partition: int) -> Iterator[Record]:
+        for buf, pos, header in self.read(partition):
+            if not header.is_control:
+                yield from read_records(buf, pos, header)
+
+
+def _decoded(last: Mapping[bytes, bytes | None]) -> dict[str, Transaction]:
+    """KafkaError: a record can't be read, or two keys have one id, of which the order decides."""
+    found: dict[str, Transaction] = {}
+    ids: set[str] = set()
+    for key, value in last.items():
+        transactional_id = decode_key(key)
+        if transactional_id is None:
+            continue
+        if transactional_id in ids:
+            raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"Two keys of transactional id {transactional_id}")
+        ids.add(transactional_id)
+        if value is not None:
+            found[transactional_id] = decode_transaction(transactional_id, value)
+    return found
 
 
 def _apply(found: dict[str, Transaction], record: Record) -> None:
