@@ -6,8 +6,8 @@ from odradek.broker.api.context import RequestContext
 from odradek.broker.security.principal import ANONYMOUS
 
 
-def token_admin(ctx: RequestContext) -> TokenAdmin:
-    """KafkaError where the connection or the configuration doesn't allow such requests.
+def check_connection(ctx: RequestContext) -> None:
+    """KafkaError where the connection doesn't allow such requests.
 
     A token must not create tokens, and a connection without an identity has no owner for one.
     """
@@ -18,6 +18,11 @@ def token_admin(ctx: RequestContext) -> TokenAdmin:
         or (protocol == "SSL" and ctx.principal == ANONYMOUS)
     ):
         raise KafkaError(ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED)
+
+
+def token_admin(ctx: RequestContext) -> TokenAdmin:
+    """KafkaError where the connection or the configuration doesn't allow such requests."""
+    check_connection(ctx)
     if ctx.broker.security.tokens is None:
         raise KafkaError(ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED)
     return ctx.broker.security.tokens

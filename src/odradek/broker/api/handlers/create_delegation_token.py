@@ -4,12 +4,10 @@ Versions 0-3. v3 names the owner, which needs CreateTokens on that user. Not don
 """
 
 from odradek.base.errors import ErrorCode, KafkaError
-from odradek.broker.admin.token_admin import TokenAdmin
 from odradek.broker.api.authorization import authorized
 from odradek.broker.api.context import RequestContext
 from odradek.broker.api.registry import handles
-from odradek.broker.api.token_requests import token_admin
-from odradek.broker.security.core.delegation_tokens import DelegationToken
+from odradek.broker.api.token_requests import check_connection, token_admin
 from odradek.broker.security.principal import USER_TYPE, KafkaPrincipal
 from odradek.model.acls import AclOperation, ResourceType
 from odradek.protocol.api_keys import ApiKey
@@ -36,8 +34,10 @@ def create_delegation_token(
         max_timestamp_ms=-1,
     )
     try:
+        check_connection(ctx)
+        renewers = _renewers(owner, request, ctx)
         admin = token_admin(ctx)
-        token = _create(owner, admin, request, ctx)
+        token = admin.create(owner, ctx.principal, renewers, request.max_lifetime_ms)
     except KafkaError as error:
         response.error_code = error.code
         return response
@@ -47,12 +47,13 @@ def create_delegation_token(
     return response
 
 
-def _create(
-    owner: KafkaPrincipal, admin: TokenAdmin, request: CreateDelegationTokenRequest, ctx: RequestContext
-) -> DelegationToken:
+def _renewers(
+    owner: KafkaPrincipal, request: CreateDelegationTokenRequest, ctx: RequestContext
+) -> tuple[KafkaPrincipal, ...]:
+    """KafkaError where the requester may not act for the owner, or a renewer is not a user."""
     if owner != ctx.principal and not authorized(ctx, AclOperation.CREATE_TOKENS, ResourceType.USER, str(owner)):
         raise KafkaError(ErrorCode.DELEGATION_TOKEN_AUTHORIZATION_FAILED)
     renewers = tuple(KafkaPrincipal(each.principal_type, each.principal_name) for each in request.renewers)
     if any(renewer.type != USER_TYPE for renewer in renewers):
         raise KafkaError(ErrorCode.INVALID_PRINCIPAL_TYPE)
-    return admin.create(owner, ctx.principal, renewers, request.max_lifetime_ms)
+    return renewers
