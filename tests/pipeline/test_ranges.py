@@ -33,7 +33,7 @@ def admin(bootstrap: str) -> AdminClient:
 def offsets_of(bootstrap: str, topic: str, start: int, end: int, **options: str) -> list[int]:
     given = {"kafka.bootstrap.servers": bootstrap, "subscribe": topic, **options}
     reader = RangeReader(read_options(given, streaming=False), NO_HEADERS)
-    batches = reader.read(OffsetRange(TopicPartition(topic, 0), start, end))
+    batches = reader.read([OffsetRange(TopicPartition(topic, 0), start, end)])
     return [offset for batch in batches for offset in batch.column("offset").to_pylist()]
 
 
@@ -145,7 +145,7 @@ def test_new_partitions_are_read_from_their_beginning(
     end = reader.latestOffset(start, ReadAllAvailable())
 
     assert end == expected
-    tasks = [task.range for task in reader.partitions(start, end) if isinstance(task, RangePartition)]
+    tasks = [task.ranges[0] for task in reader.partitions(start, end) if isinstance(task, RangePartition)]
     assert [(task.partition.partition, task.start, task.end) for task in tasks] == [(0, 0, 10), (1, 0, 3)]
 
 

@@ -7,6 +7,8 @@ The rows of a batch are those of all views of the query and of the dead letters 
 The batch is computed once and kept while its sinks write: first tables and consoles, then everything for topics
 together. Each sink knows by the batch's number what it has already. So what a crash between two sinks has left is
 completed when Spark gives the batch again: those that have it leave it alone.
+
+A small batch is written by the driver, where all of its sinks allow that (`batch_collection`).
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,15 +16,20 @@ from dataclasses import dataclass
 from functools import reduce
 from typing import TYPE_CHECKING, Protocol
 
+from odradek.apps.pipeline.batch_collection import (
+    BRANCH,
+    LETTER,
+    BatchCollector,
+    CollectedBatch,
+    CollectedRecordsOutput,
+    CollectedRowsOutput,
+)
 from odradek.apps.pipeline.spec import TopicSink
 from odradek.apps.pipeline.topic_output import as_records
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
     from pyspark.sql.types import StructType
-
-BRANCH = "_branch"
-LETTER = "letter"
 
 
 class RowsOutput(Protocol):
@@ -44,8 +51,19 @@ class BatchOutput:
     topics: Sequence[tuple[int, TopicSink]]
     records: RecordsOutput
     dead_letters: str
+    collector: BatchCollector
 
     def __call__(self, batch: "DataFrame", number: int) -> None:
+        tables = [(branch, output) for branch, output in self.rows if isinstance(output, CollectedRowsOutput)]
+        can_collect = len(tables) == len(self.rows) and all(output.takes_collected for _, output in tables)
+        if can_collect and isinstance(self.records, CollectedRecordsOutput):
+            collected = self.collector.collect(batch, number)
+            if collected is not None:
+                _write_collected(collected, number, tables, self.records)
+                return
+        self._write_by_tasks(batch, number)
+
+    def _write_by_tasks(self, batch: "DataFrame", number: int) -> None:
         batch.persist()
         try:
             counts = self._counts(batch)
@@ -76,6 +94,19 @@ class BatchOutput:
         count = counts[self.branches] + sum(counts[branch] for branch, _ in written)
         used = parts if counts[self.branches] or not written else parts[1:]
         return reduce(lambda one, other: one.unionByName(other), used), count
+
+
+def _write_collected(
+    batch: CollectedBatch,
+    number: int,
+    tables: Sequence[tuple[int, CollectedRowsOutput]],
+    records: CollectedRecordsOutput,
+) -> None:
+    for branch, output in tables:
+        rows, schema = batch.view(branch)
+        if rows.num_rows or not number:  # the first batch makes the table, so that it can be read
+            output.write_collected(rows, schema, number)
+    records.write_collected(batch.records(), number)
 
 
 def view_rows(batch: "DataFrame", branch: int) -> "DataFrame":

@@ -15,13 +15,16 @@ if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
 
     from odradek.apps.pipeline.source.cluster import Cluster
+    from odradek.apps.pipeline.source.options import ReadOptions
 
-TASKS = 2
+_TASKS = 2
+# A topic with fewer records is read by one task, whose rows Spark needs not bring together by their keys.
+_RECORDS_OF_TASK = 50_000
+_clusters: dict[str, "Cluster"] = {}
 
 
-def topic_rows(spark: "SparkSession", connection: Mapping[str, str], topic: str) -> "DataFrame":
-    """Rows as `format("odradek")` has them."""
-    from odradek.apps.pipeline.source.cluster import Cluster
+def topic_rows(spark: "SparkSession", connection: Mapping[str, str], topic: str, count: int) -> "DataFrame":
+    """Rows as `format("odradek")` has them, read by `count` tasks."""
     from odradek.apps.pipeline.source.fetching import RangeReader
     from odradek.apps.pipeline.source.schema import record_schema
 
@@ -32,13 +35,26 @@ def topic_rows(spark: "SparkSession", connection: Mapping[str, str], topic: str)
     def read(tasks: "Iterator[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
         for task in tasks:
             for number in task.column(0).to_pylist():
-                for wanted in _ranges(Cluster(options), number):
-                    yield from reader.read(wanted)
+                yield from reader.read(_ranges(_cluster(options), number, count))
 
-    return spark.range(0, TASKS, 1, TASKS).mapInArrow(read, schema)
+    return spark.range(0, count, 1, count).mapInArrow(read, schema)
 
 
-def _ranges(cluster: "Cluster", task: int) -> list[OffsetRange]:
-    partitions = [partition for partition in cluster.partitions() if partition.partition % TASKS == task]
+def _cluster(options: "ReadOptions") -> "Cluster":
+    """The connection of this process: a worker keeps it for the batches to come."""
+    from odradek.apps.pipeline.source.cluster import Cluster
+
+    return _clusters.setdefault(repr((sorted(options.settings.items()), options.subscription)), Cluster(options))
+
+
+def tasks_of(ends: Mapping[str, int] | None) -> int:
+    """Tasks that read a topic, by the end offsets of its partitions; None: they are unknown."""
+    return 1 if ends is not None and sum(ends.values()) <= _RECORDS_OF_TASK else _TASKS
+
+
+def _ranges(cluster: "Cluster", task: int, tasks: int) -> list[OffsetRange]:
+    """Ranges of one of the tasks that read the topic."""
+    partitions = [partition for partition in cluster.partitions() if partition.partition % tasks == task]
     start, end = cluster.earliest(partitions), cluster.latest(partitions)
-    return [OffsetRange(partition, start[partition], end[partition]) for partition in partitions]
+    ranges = [OffsetRange(partition, start[partition], end[partition]) for partition in partitions]
+    return [wanted for wanted in ranges if wanted.size > 0]

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from odradek.apps.pipeline.batch_collection import BatchCollector
 from odradek.apps.pipeline.batch_output import BatchOutput, RecordsOutput, RowsOutput, in_branches
 from odradek.apps.pipeline.batch_transaction import BatchTransaction
 from odradek.apps.pipeline.checkpoint import Checkpoint
@@ -126,7 +127,9 @@ def _query(pipeline: Pipeline, views: Views, shared: SharedQuery, checkpoint: Ch
                 rows.append((branch, ConsoleOutput(sink.name, sink.rows)))
     written_topics = tuple(dict.fromkeys([*(sink.topic for _, sink in topics), pipeline.dead_letters]))
     records = _records_output(pipeline, shared.name, written_topics, checkpoint, generation)
-    output = BatchOutput(len(shared.views), rows, topics, records, pipeline.dead_letters)
+    tables = {branch for branch, _ in rows}
+    collector = BatchCollector(directory, len(shared.views), tables, topics, pipeline.dead_letters)
+    output = BatchOutput(len(shared.views), rows, topics, records, pipeline.dead_letters, collector)
     sink_plans = (*(plans[sink.name] for sink in written), *([plans[DEAD_LETTERS]] if letters or topics else []))
     bound = watermark_bound({name: views.frames[name] for name in shared.views}, shared.mode)
     has_empty_batches = bool(bound) and len(shared.views) == 1

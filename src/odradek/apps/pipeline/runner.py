@@ -7,7 +7,7 @@ import fcntl
 import os
 import signal
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from types import FrameType
@@ -27,6 +27,7 @@ from odradek.apps.pipeline.replay import retire_replayed
 from odradek.apps.pipeline.session import (
     SparkTarget,
     jvm_of_finite_run,
+    jvm_of_lasting_run,
     start_session,
     start_workers,
     ui_address,
@@ -163,8 +164,10 @@ class Run:
     def _with_spark(self, stop: "StopRequest") -> None:
         pipeline = self._pipeline
         lasting = {"spark.ui.enabled": str(not self._options.once).lower()}
-        is_finite = self._options.once and self._options.target.is_local
-        jvm = jvm_of_finite_run(self._waiting()) if is_finite else {}
+        jvm: Mapping[str, str] = {}
+        if self._options.target.is_local:
+            is_finite = self._options.once
+            jvm = jvm_of_finite_run(self._waiting()) if is_finite else jvm_of_lasting_run(pipeline.spark)
         settings = {**lasting, **jvm, **pipeline.spark}
         self._note("Spark starts …")
         spark = start_session(pipeline.name, self._options.target, settings, pipeline.state_directory)
@@ -177,7 +180,7 @@ class Run:
         try:
             spark.streams.addListener(listener)
             generation = self._identity.generation
-            views = Views(spark, pipeline, self._identity.starting)
+            views = Views(spark, pipeline, self._identity.starting, self._ends.ends)
             queries = _planned(pipeline, spark, views, self._checkpoint, generation)
             check_changes(pipeline, views, self._checkpoint, generation, self._note)
             self._checkpoint.keep_queries(generation, [query.shared for query in queries])

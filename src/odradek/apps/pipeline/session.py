@@ -33,6 +33,9 @@ _SETTINGS = {
     "spark.sql.streaming.stateStore.commitValidation.enabled": "false",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
+    # Each batch is a query for Spark's pages: a plan as text, and counts of tasks ten times a second.
+    "spark.ui.liveUpdate.period": "5s",
+    "spark.sql.ui.explainMode": "simple",
     "spark.log.level": "WARN",
     # Plans of a batch's parts are small and alike: planning each of them stage by stage costs more than it gives.
     "spark.sql.adaptive.enabled": "false",
@@ -56,6 +59,12 @@ RECORDS_OF_SHORT_RUN_MAX = 400_000
 _LONG_RUN = {_JAVA_OPTIONS: f"-XX:+UseSerialGC -XX:MaxNewSize=256m {_CLASSES}"}
 _HEAP_WITHOUT_STATE_MB, _HEAP_MIN_MB, _HEAP_MAX_MB = 450, 1024, 4096
 _STATE_BYTES_PER_RECORD = 600  # of two views
+# A run that lasts: the optimizing compiler begins ten times later than by default. At the JVM's defaults it took a core
+# for the first minutes, while the batches waited (decision 0038).
+_LASTING = (
+    "-XX:Tier4InvocationThreshold=50000 -XX:Tier4MinInvocationThreshold=6000 -XX:Tier4CompileThreshold=150000 "
+    "-XX:Tier4BackEdgeThreshold=400000"
+)
 # Where it has no native library, Hadoop's default for files forks a process to change a mode or to read a link, several
 # for each file of a checkpoint: a third of the CPU of a small batch. This one forks fewer. The package is that of 4.1
 # and later, or of 4.0.
@@ -132,6 +141,12 @@ def jvm_of_finite_run(records: int) -> Mapping[str, str]:
         return SHORT_LIVED
     heap_mb = _HEAP_WITHOUT_STATE_MB + records * _STATE_BYTES_PER_RECORD // 10**6
     return _LONG_RUN | {"spark.driver.memory": f"{max(_HEAP_MIN_MB, min(heap_mb, _HEAP_MAX_MB))}m"}
+
+
+def jvm_of_lasting_run(settings: Mapping[str, str]) -> Mapping[str, str]:
+    """Settings of the JVM for a local run without an end. A project with a heap of its own keeps Java's collector."""
+    collector = "" if "spark.driver.memory" in settings else "-XX:+UseSerialGC "
+    return {_JAVA_OPTIONS: f"{collector}{_CLASSES} {_LASTING}"}
 
 
 def _register_source(session: "SparkSession") -> None:

@@ -8,7 +8,7 @@ forms. That is why the promise is at least once.
 """
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -120,24 +120,44 @@ def as_records(frame: "DataFrame", sink: TopicSink, dead_letters: str) -> "DataF
     """
     from pyspark.sql import functions as F
 
-    names = sink.columns or tuple(name for name in frame.columns if name != "_record")
-    value = F.to_json(F.struct(*(F.col(f"`{name}`") for name in names)), {"ignoreNullFields": "false"})
-    rows = frame.select(_key(sink.key).cast("binary").alias("key"), value.cast("binary").alias("value"))
-    is_large = (F.length("value") > VALUE_BYTES_MAX) | (F.coalesce(F.length("key"), F.lit(0)) > KEY_BYTES_MAX)
+    value = record_value(record_names(sink, frame.columns))
+    rows = frame.select(record_key(sink).alias("key"), value.alias("value"))
+    return rows.select(*record_columns(sink, dead_letters, F.col("key"), F.col("value")))
+
+
+def record_names(sink: TopicSink, columns: Sequence[str]) -> tuple[str, ...]:
+    """Columns of a view that are part of a record's value."""
+    return sink.columns or tuple(name for name in columns if name != "_record")
+
+
+def record_value(names: Sequence[str], prefix: str = "") -> "Column":
+    """The value of a row; `prefix` leads to its columns."""
+    from pyspark.sql import functions as F
+
+    columns = F.struct(*(F.col(f"{prefix}`{name}`").alias(name) for name in names))
+    return F.to_json(columns, {"ignoreNullFields": "false"}).cast("binary")
+
+
+def record_key(sink: TopicSink, prefix: str = "") -> "Column":
+    from pyspark.sql import functions as F
+
+    if not sink.key:
+        return F.lit(None).cast("binary")
+    columns = [F.col(f"{prefix}`{name}`").cast("string") for name in sink.key]
+    return F.concat_ws("|", *(F.coalesce(column, F.lit("")) for column in columns)).cast("binary")
+
+
+def record_columns(sink: TopicSink, dead_letters: str, key: "Column", value: "Column") -> "list[Column]":
+    """Topic, key, value and headers of a record with this key and value."""
+    from pyspark.sql import functions as F
+
+    is_large = (F.length(value) > VALUE_BYTES_MAX) | (F.coalesce(F.length(key), F.lit(0)) > KEY_BYTES_MAX)
     limits = f"more than {VALUE_BYTES_MAX:,} bytes, or {KEY_BYTES_MAX:,} of key"
     reason = F.lit(f"too large for topic {sink.topic}: {limits}")
     dead_letter_headers = F.array(header("odradek.reason", reason), header("odradek.sink", F.lit(sink.name)))
     nothing = F.array().cast("array<struct<key:string,value:binary>>")
-    return rows.select(
+    return [
         F.when(is_large, dead_letters).otherwise(sink.topic).alias("topic"),
-        *fitting(F.col("key"), F.col("value")),
+        *fitting(key, value),
         F.when(is_large, dead_letter_headers).otherwise(nothing).alias("headers"),
-    )
-
-
-def _key(columns: tuple[str, ...]) -> "Column":
-    from pyspark.sql import functions as F
-
-    if not columns:
-        return F.lit(None).cast("string")
-    return F.concat_ws("|", *(F.coalesce(F.col(f"`{name}`").cast("string"), F.lit("")) for name in columns))
+    ]

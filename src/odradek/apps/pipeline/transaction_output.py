@@ -5,12 +5,12 @@ their output partition, and a task that Spark runs a second time writes nothing:
 transaction under the next epoch, which fences whatever is left of the first run.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from odradek.apps.pipeline.batch_transaction import BatchName, BatchTransaction, TaskRetried, fenced_error
+from odradek.apps.pipeline.batch_transaction import BatchName, BatchTransaction, TaskRetried, Write, fenced_error
 from odradek.apps.pipeline.checkpoint import batch_offsets
 from odradek.apps.pipeline.topic_output import BATCH_HEADER, RECORDS_PER_TASK
 from odradek.base.errors import KafkaError
@@ -40,15 +40,32 @@ class TransactionOutput:
     checkpoint: Path
 
     def __call__(self, batch: "DataFrame", number: int, count: int) -> None:
-        ends = _merged(batch_offsets(self.checkpoint, number))
-        if not count and ends == _merged(batch_offsets(self.checkpoint, number - 1)):
-            return  # Spark moved its watermark: nothing was read, nothing is to be written
         bootstrap, tag = self.transaction.bootstrap, f"{self.name}/{number}"
 
         def write(transaction: OpenTransaction) -> None:
             if count:
                 write_in_transaction(batch, bootstrap, transaction, tag, count)
 
+        self._run(number, write, has_records=bool(count))
+
+    def write_collected(self, records: "Sequence[pa.RecordBatch]", number: int) -> None:
+        """Write records that the driver has, in batches with topic, key, value and headers."""
+        tag = f"{self.name}/{number}".encode()
+
+        def write(transaction: OpenTransaction) -> None:
+            if not records:
+                return
+            client_id = transaction.transactional_id
+            with ClusterClient(self.transaction.bootstrap, client_id=client_id, timeout_ms=_TIMEOUT_MS) as client:
+                partitions = Partitions(client)
+                TransactionWriter(client, transaction, tag).write(map(partitions.assigned, records))
+
+        self._run(number, write, has_records=bool(records))
+
+    def _run(self, number: int, write: Write, *, has_records: bool) -> None:
+        ends = _merged(batch_offsets(self.checkpoint, number))
+        if not has_records and ends == _merged(batch_offsets(self.checkpoint, number - 1)):
+            return  # Spark moved its watermark: nothing was read, nothing is to be written
         self.transaction.run(BatchName(self.checkpoint_id, self.generation, number), ends, write)
 
 

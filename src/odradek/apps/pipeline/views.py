@@ -11,7 +11,7 @@ from pathlib import Path
 from traceback import extract_tb
 from typing import TYPE_CHECKING, Any
 
-from odradek.apps.pipeline.dimension_read import topic_rows
+from odradek.apps.pipeline.dimension_read import tasks_of, topic_rows
 from odradek.apps.pipeline.quality import REASON, RECORD, branch_of, exchanged, good, judged
 from odradek.apps.pipeline.spark_errors import in_one_sentence, is_sparks
 from odradek.apps.pipeline.spec import Dimension, Pipeline, PythonTransform, Source, Transform
@@ -24,17 +24,28 @@ OffsetsByTopic = Mapping[str, Mapping[str, int]]
 # A partition with most of the keys is read by several tasks, not by one while the other cores wait.
 _RANGES_PER_BATCH = 4
 _RANGE_RECORDS_MIN = 10_000
-# A backlog's first batch is small, so that the table has rows while the JVM still compiles.
-_FIRST_BATCH_RECORDS = 10_000
+# Partitions with few records each are read by one task: a task costs more than some hundred records.
+_TASK_RECORDS_MIN = 2_500
+# A backlog's first batch is one that the driver writes, so that the table has rows while the JVM still compiles.
+_FIRST_BATCH_RECORDS = 2_000
 
 
 class Views:
-    """`starting` are the offsets to begin at where there is no checkpoint, instead of the declared start."""
+    """`starting` are the offsets to begin at where there is no checkpoint, instead of the declared start; `ends` the
+    topics' end offsets now, as far as they are known.
+    """
 
-    def __init__(self, spark: "SparkSession", pipeline: Pipeline, starting: OffsetsByTopic | None = None) -> None:
+    def __init__(
+        self,
+        spark: "SparkSession",
+        pipeline: Pipeline,
+        starting: OffsetsByTopic | None = None,
+        ends: OffsetsByTopic | None = None,
+    ) -> None:
         self._spark = spark
         self._pipeline = pipeline
         self._starting = starting or {}
+        self._ends = ends or {}
         self._frames: dict[str, DataFrame] = {}
         self._exchanges: dict[str, DataFrame] = {}
 
@@ -90,6 +101,7 @@ class Views:
             "maxRecordsPerPartition": str(
                 max(_RANGE_RECORDS_MIN, self._pipeline.records_per_batch_max // _RANGES_PER_BATCH)
             ),
+            "minRecordsPerPartition": str(_TASK_RECORDS_MIN),
             "failOnDataLoss": str(fail_on_data_loss).lower(),
         }
         return reader.options(**options).load()
@@ -98,7 +110,8 @@ class Views:
         """The newest good record of each key; a tombstone takes its key away."""
         from pyspark.sql import functions as F
 
-        rows = topic_rows(self._spark, self._connection, dimension.topic)
+        tasks = tasks_of(self._ends.get(dimension.topic))
+        rows = topic_rows(self._spark, self._connection, dimension.topic, tasks)
         judgement = judged(rows, dimension.decoding)
         kept = judgement.where(F.col(REASON).isNull() | F.col("_value").isNull())
         newest = F.max_by(F.struct(*kept.columns), F.col(f"{RECORD}.offset")).alias("newest")

@@ -40,6 +40,18 @@ def test_rows_are_there_when_their_commit_is(tmp_path: Path) -> None:
     assert row_latencies(tmp_path / "plain", sold, since=0.0) == [7.0]
 
 
+def test_a_file_counts_at_its_first_commit(tmp_path: Path) -> None:
+    """Each tenth commit of Spark's file sink has all files before it again."""
+    files = [str(tmp_path / f"{number}.parquet") for number in range(2)]
+    adds = [{"path": f"file://{file}", "action": "add"} for file in files]
+    log(tmp_path / "_spark_metadata" / "8", 108.0, "v1", adds[0])
+    log(tmp_path / "_spark_metadata" / "9.compact", 109.0, "v1", *adds)
+    assert [(at, [str(file) for file in found]) for at, found in table_commits(tmp_path)] == [
+        (108.0, [files[0]]),
+        (109.0, [files[1]]),
+    ]
+
+
 def test_copies_are_not_counted_as_orders() -> None:
     sold = Sold()
     order = {"order_id": "1"}

@@ -4,7 +4,13 @@ from pathlib import Path
 
 import pytest
 
-from odradek.apps.pipeline.session import RECORDS_OF_SHORT_RUN_MAX, SparkTarget, jvm_of_finite_run, start_session
+from odradek.apps.pipeline.session import (
+    RECORDS_OF_SHORT_RUN_MAX,
+    SparkTarget,
+    jvm_of_finite_run,
+    jvm_of_lasting_run,
+    start_session,
+)
 from odradek.base.errors import FatalError
 
 
@@ -26,6 +32,12 @@ def test_a_short_run_has_no_optimizing_compiler_and_a_long_one_has() -> None:
     short, long = (jvm_of_finite_run(RECORDS_OF_SHORT_RUN_MAX + more) for more in (0, 1))
     assert "TieredStopAtLevel=1" in short["spark.driver.extraJavaOptions"]
     assert "TieredStopAtLevel" not in long["spark.driver.extraJavaOptions"]
+
+
+def test_a_heap_of_the_project_keeps_javas_collector() -> None:
+    ours, theirs = (jvm_of_lasting_run(given) for given in ({}, {"spark.driver.memory": "8g"}))
+    assert "UseSerialGC" in ours["spark.driver.extraJavaOptions"]
+    assert "UseSerialGC" not in theirs["spark.driver.extraJavaOptions"]
 
 
 @pytest.mark.parametrize(("records", "heap"), [(500_000, "1024m"), (2_000_000, "1650m"), (10**9, "4096m")])

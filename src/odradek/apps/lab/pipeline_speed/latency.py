@@ -40,7 +40,8 @@ RATE: Final = 1_000
 WARM_S: Final = 60.0
 MEASURED_S: Final = 60.0
 _FIRST_ROW_S_MAX: Final = 180.0
-_LAST_ROWS_S: Final = 15.0
+_LAST_ROWS_S_MAX: Final = 120.0  # a row that isn't there then is lost
+_LOOK_S: Final = 1.0
 _TICK_S: Final = 0.05
 
 Latencies = dict[str, float]
@@ -92,13 +93,12 @@ def _one_run(name: str, connector: Path | None, kafka_lib: Path, settings: Mappi
         process = start_process(command, directory / "run.log", environment)
         stack.callback(_end, process)
         since = _sell(broker.bootstrap, table, process, sold)
-        time.sleep(_LAST_ROWS_S)
+        wanted = sum(at >= since for at in sold.orders.values())
+        rows = _last_rows(table, sold, since, wanted)
         if process.poll() is not None:
             raise BenchError(f"{name} ended: {(directory / 'run.log').read_text()[-2000:]}")
         there = arrivals.stop()
-        rows = row_latencies(table, sold, since)
         topic = [there[value] - at for value, at in sold.broken.items() if at >= since and value in there]
-        wanted = sum(at >= since for at in sold.orders.values())
         return {
             **_percentiles("table", rows),
             **_percentiles("topic", topic),
@@ -125,6 +125,15 @@ def _sell(bootstrap: str, table: Path, process: Child, sold: Sold) -> float:
                 raise BenchError(f"no row in the table after {time.time() - began:.0f} s")
             time.sleep(_TICK_S)
     return first_row + WARM_S
+
+
+def _last_rows(table: Path, sold: Sold, since: float, wanted: int) -> list[float]:
+    """Latencies of all rows: those that were sold last come some batches later."""
+    deadline = time.time() + _LAST_ROWS_S_MAX
+    while len(rows := row_latencies(table, sold, since)) < wanted and time.time() < deadline:
+        time.sleep(_LOOK_S)
+    time.sleep(_LOOK_S)  # records of the last batch follow its rows
+    return rows
 
 
 class Arrivals:

@@ -16,7 +16,7 @@ SCHEMA = "order_id STRING, customer STRING, category_id INT, quantity INT, amoun
 
 
 def main(bootstrap: str, name: str, directory: str, source: str, ivy: str, trigger: str = "") -> None:
-    builder = SparkSession.builder.config("spark.ui.enabled", "false").config("spark.sql.shuffle.partitions", "4")
+    builder = SparkSession.builder.config("spark.ui.enabled", "false").config("spark.sql.shuffle.partitions", "2")
     if source == "kafka":
         builder = builder.config("spark.jars.packages", CONNECTOR).config("spark.jars.ivy", ivy)
     spark = builder.config("spark.log.level", "ERROR").config("spark.sql.session.timeZone", "UTC").getOrCreate()

@@ -1,4 +1,4 @@
-"""Work of a Spark task: reads one range of offsets from the brokers, and passes it on as Arrow batches.
+"""Work of a Spark task: reads ranges of offsets from the brokers, and passes them on as Arrow batches.
 
 Where a query asks for nothing but records, they are fetched as they lie in the log and decoded by compiled code
 (`plain_fetching`). For all else there is librdkafka: security, committed reads, settings of its own, and the rest of a
@@ -11,7 +11,7 @@ Offsets in the range may have no record: compaction, transaction markers and abo
 is over when a record lies at or past its end, or when the partition is read up to there.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from time import monotonic
 from typing import Final
@@ -54,17 +54,22 @@ class RangeReader:
     options: ReadOptions
     schema: StructType
 
-    def read(self, wanted: OffsetRange) -> Iterator[pa.RecordBatch]:
-        columns = Columns(wanted, arrow_schema(self.schema), with_headers=self.options.include_headers)
-        at = wanted.start
-        if self.options.is_plain:
+    def read(self, ranges: Sequence[OffsetRange]) -> Iterator[pa.RecordBatch]:
+        """Records of the ranges, each of another partition."""
+        schema = arrow_schema(self.schema)
+        columns = {wanted.partition: Columns(wanted, schema, self.options.include_headers) for wanted in ranges}
+        at = {wanted.partition: wanted.start for wanted in ranges}
+        if self.options.is_plain and ranges:
             from odradek.apps.pipeline.source.plain_fetching import plain_records  # with numba, for tasks alone
 
-            for records, next_offset in plain_records(self.options.bootstrap, wanted, columns.headers_type):
-                yield columns.decoded(records)
-                at = next_offset
-        if at < wanted.end:
-            yield from self._read_with_client(replace(wanted, start=at), columns)
+            headers_type = columns[ranges[0].partition].headers_type
+            for partition, records, next_offset in plain_records(self.options.bootstrap, ranges, headers_type):
+                yield columns[partition].decoded(records)
+                at[partition] = next_offset
+        for wanted in ranges:
+            if at[wanted.partition] < wanted.end:
+                rest = replace(wanted, start=at[wanted.partition])
+                yield from self._read_with_client(rest, columns[wanted.partition])
 
     def _read_with_client(self, wanted: OffsetRange, columns: "Columns") -> Iterator[pa.RecordBatch]:
         consumer = Consumer(consumer_settings(self.options.settings))
@@ -141,7 +146,7 @@ class RangeReader:
 class Columns:
     """Maker of record batches of one partition: constant columns are built once."""
 
-    def __init__(self, wanted: OffsetRange, schema: pa.Schema, *, with_headers: bool) -> None:
+    def __init__(self, wanted: OffsetRange, schema: pa.Schema, with_headers: bool) -> None:
         self._partition = wanted.partition
         self._schema = schema
         self.headers_type: pa.DataType | None = schema.field("headers").type if with_headers else None

@@ -106,6 +106,19 @@ def split_ranges(
     return pieces
 
 
+def packed_ranges(ranges: Iterable[OffsetRange], min_records: int | None) -> list[tuple[OffsetRange, ...]]:
+    """Ranges by task: small ones, each of another partition, share a task until it has `min_records`."""
+    tasks: list[tuple[OffsetRange, ...]] = []
+    for each in ranges:
+        last = tasks[-1] if tasks else ()
+        is_open = min_records is not None and last and sum(r.size for r in last) + each.size <= min_records
+        if is_open and each.partition not in {r.partition for r in last}:
+            tasks[-1] = (*last, each)
+        else:
+            tasks.append((each,))
+    return tasks
+
+
 def _cut(whole: OffsetRange, parts: int) -> list[OffsetRange]:
     """Equal parts of a range, in order."""
     cuts = [whole.start + whole.size * i // parts for i in range(parts + 1)]

@@ -56,6 +56,7 @@ class ReadOptions:
     max_trigger_delay_ms: int
     min_partitions: int | None
     max_records_per_partition: int | None
+    min_records_per_partition: int | None
     include_headers: bool
     poll_timeout_ms: int
 
@@ -110,6 +111,7 @@ def read_options(options: Options, *, streaming: bool) -> ReadOptions:
         max_trigger_delay_ms=_duration_ms(options, "maxTriggerDelay", _DEFAULT_MAX_TRIGGER_DELAY_MS),
         min_partitions=_positive(options, "minPartitions"),
         max_records_per_partition=_positive(options, "maxRecordsPerPartition"),
+        min_records_per_partition=_positive(options, "minRecordsPerPartition"),
         include_headers=_flag(options, "includeHeaders", default=False),
         poll_timeout_ms=_positive(options, "kafkaConsumer.pollTimeoutMs") or _DEFAULT_POLL_TIMEOUT_MS,
     )

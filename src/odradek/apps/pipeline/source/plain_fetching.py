@@ -1,11 +1,11 @@
-"""The quick way to read a range: batches are fetched as they lie in the log, and decoded by compiled code.
+"""The quick way to read ranges: batches are fetched as they lie in the log, and decoded by compiled code.
 
 It knows plain records in order and nothing else. Whatever else comes (an error, no answer, records of an old format, a
 batch that isn't what it claims to be) ends it where it is, and librdkafka reads on from there: what to do then is told
 in one place, `fetching`. So a range that is cut short here loses time, never records.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Final
 
 import numpy as np
@@ -24,6 +24,7 @@ from odradek.base.errors import KafkaError
 from odradek.client.broker_client import ConnectionFailed, UnsupportedByBroker
 from odradek.client.cluster_client import ClusterClient
 from odradek.client.record_reader import Fetched, FetchOptions, RecordReader
+from odradek.model.topology import TopicPartition
 from odradek.protocol.record_batch import check_crc
 from odradek.protocol.records import plain_payload
 
@@ -33,20 +34,27 @@ _TIMEOUT_MS: Final = 5_000
 
 
 def plain_records(
-    bootstrap: str, wanted: OffsetRange, headers_type: pa.DataType | None
-) -> Iterator[tuple[RecordColumns, int]]:
-    """Records of the range, in order from its start, and where the next ones begin; not always up to its end."""
+    bootstrap: str, ranges: Sequence[OffsetRange], headers_type: pa.DataType | None
+) -> Iterator[tuple[TopicPartition, RecordColumns, int]]:
+    """Records of the ranges, each of another partition, and where the next ones of the partition begin.
+
+    Records of a partition come in order from the start of its range, not always up to its end.
+    """
+    ends = {wanted.partition: wanted.end for wanted in ranges}
     try:
         with ClusterClient(bootstrap, client_id="odradek-spark", timeout_ms=_TIMEOUT_MS) as client:
             options = FetchOptions(max_wait_ms=_WAIT_MS, partition_max_bytes=_FETCH_BYTES)
-            reader = RecordReader(client, {wanted.partition: wanted.start}, options)
-            while reader.positions[wanted.partition] < wanted.end:
+            reader = RecordReader(client, {wanted.partition: wanted.start for wanted in ranges}, options)
+            while not reader.is_finished:
                 fetched = reader.poll()
                 if not fetched:
                     return
-                for chunk in chunked(_plain_batches(fetched[0])):
-                    found = decode_records(chunk, headers_type)
-                    yield _within(found, fetched[0].from_offset, wanted.end), chunk[-1][0].next_offset
+                for part in fetched:
+                    for chunk in chunked(_plain_batches(part)):
+                        found = decode_records(chunk, headers_type)
+                        yield part.tp, _within(found, part.from_offset, ends[part.tp]), chunk[-1][0].next_offset
+                    if reader.positions[part.tp] >= ends[part.tp]:
+                        reader.stop(part.tp)
     except (KafkaError, ConnectionFailed, UnsupportedByBroker, MalformedRecords):
         return
 

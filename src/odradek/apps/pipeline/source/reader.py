@@ -17,6 +17,7 @@ from odradek.apps.pipeline.source.offsets import (
     Offsets,
     from_json,
     limited,
+    packed_ranges,
     records_of_first_batch,
     split_ranges,
     to_json,
@@ -33,14 +34,14 @@ from odradek.model.topology import TopicPartition
 
 @dataclass
 class RangePartition(InputPartition):
-    """Range of one Spark task."""
+    """Ranges of one Spark task, each of another partition."""
 
-    range: OffsetRange
+    ranges: tuple[OffsetRange, ...]
 
 
 def _tasks(ranges: list[OffsetRange], options: ReadOptions) -> list[RangePartition]:
     pieces = split_ranges(ranges, options.min_partitions, options.max_records_per_partition)
-    return [RangePartition(piece) for piece in pieces]
+    return [RangePartition(task) for task in packed_ranges(pieces, options.min_records_per_partition)]
 
 
 class TopicBatchReader(DataSourceReader):
@@ -58,7 +59,7 @@ class TopicBatchReader(DataSourceReader):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         # With nothing to read Spark still starts one task, whose partition is none of ours.
-        return self._ranges.read(partition.range) if isinstance(partition, RangePartition) else iter(())
+        return self._ranges.read(partition.ranges) if isinstance(partition, RangePartition) else iter(())
 
 
 class TopicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
@@ -120,7 +121,7 @@ class TopicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         assert isinstance(partition, RangePartition)
-        return self._ranges.read(partition.range)
+        return self._ranges.read(partition.ranges)
 
     def _new_partitions(self, partitions: list[TopicPartition]) -> Offsets:
         """Partitions that came while the query ran are read from their beginning, which should be 0."""

@@ -7,14 +7,14 @@ after a crash between that commit and its own, is known by its number and left o
 
 import errno
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
-from odradek.apps.pipeline.checkpoint import batch_offsets
+from odradek.apps.pipeline.checkpoint import batch_offsets, make_directory
 from odradek.apps.pipeline.tables.batch_files import (
     Manifest,
     found_files,
@@ -40,7 +40,9 @@ from odradek.apps.pipeline.tables.core.conflicts import AlreadyCommitted, TableC
 from odradek.base.errors import FatalError
 
 if TYPE_CHECKING:
+    import pyarrow as pa
     from pyspark.sql import DataFrame
+    from pyspark.sql.types import StructType
 
 _TIMESTAMPS = "spark.sql.parquet.outputTimestampType"
 # A commit of the table makes the batch whole, so the files need no second rename and no mark.
@@ -63,6 +65,18 @@ class DeltaTableOutput:
     _opened: "OpenTable | None" = field(default=None, init=False)
 
     def __call__(self, batch: "DataFrame", number: int) -> None:
+        self._add(number, batch.schema, lambda directory: self._write(batch, directory))
+
+    @property
+    def takes_collected(self) -> bool:
+        """Rows of the driver; where rows are spread over directories, Spark names them."""
+        return not self.partition_by
+
+    def write_collected(self, rows: "pa.Table", schema: "StructType", number: int) -> None:
+        self._add(number, schema, lambda directory: _write_rows(rows, self.table, directory))
+
+    def _add(self, number: int, schema: "StructType", write: Callable[[str], list[DataFile]]) -> None:
+        """Add the batch unless the table has it; `write` writes its files into a directory and returns them."""
         if self._opened is None:
             self._opened = OpenTable.of(self.table, self.writer)
         if self._opened.last_batch is not None and number <= self._opened.last_batch:
@@ -72,33 +86,33 @@ class DeltaTableOutput:
         directory = BatchRange(self.generation, number, number, uuid4().hex[:8]).directory
         with full_disk_explained(self.table, number):
             try:
-                files = self._write(batch, number, directory)
+                files = [file for file in write(directory) if file.rows]
+                if files:
+                    self._complete(number, schema, directory, files)
             except BaseException:
                 shutil.rmtree(self.table / directory, ignore_errors=True)
                 raise
             if not files:
-                shutil.rmtree(self.table / directory)
+                shutil.rmtree(self.table / directory, ignore_errors=True)
             if files or opened.version < 0:  # a table without rows can be read too
-                self._commit(opened, batch, number, files)
+                self._commit(opened, schema, number, files)
         self._opened = opened
 
-    def _write(self, batch: "DataFrame", number: int, directory: str) -> list[DataFile]:
-        """Files with rows, durable: until they are committed, no reader knows of them."""
+    def _write(self, batch: "DataFrame", directory: str) -> list[DataFile]:
         batch.sparkSession.conf.set(_TIMESTAMPS, "TIMESTAMP_MICROS")  # INT96 is not Delta's
         writer = batch.write.partitionBy(*self.partition_by) if self.partition_by else batch.write
         writer.options(**_WRITE_OPTIONS).parquet(str(self.table / directory))
-        files = [file for file in found_files(self.table, directory) if file.rows]
-        if files:
-            start, end = batch_offsets(self.checkpoint, number - 1), batch_offsets(self.checkpoint, number)
-            rows = sum(file.rows for file in files)
-            write_manifest(self.table, directory, Manifest(rows, start, end, dict(batch.dtypes)))
-            make_durable(self.table, directory, files)
-        return files
+        return found_files(self.table, directory)
 
-    def _commit(self, opened: "OpenTable", batch: "DataFrame", number: int, files: list[DataFile]) -> None:
-        fields = grown(
-            list(opened.fields), table_fields(batch.schema.jsonValue(), self.sink), self.sink, str(self.table)
-        )
+    def _complete(self, number: int, schema: "StructType", directory: str, files: list[DataFile]) -> None:
+        """Describe the files and make them durable: until they are committed, no reader knows of them."""
+        start, end = batch_offsets(self.checkpoint, number - 1), batch_offsets(self.checkpoint, number)
+        columns = {field.name: field.dataType.simpleString() for field in schema.fields}
+        write_manifest(self.table, directory, Manifest(sum(file.rows for file in files), start, end, columns))
+        make_durable(self.table, directory, files)
+
+    def _commit(self, opened: "OpenTable", schema: "StructType", number: int, files: list[DataFile]) -> None:
+        fields = grown(list(opened.fields), table_fields(schema.jsonValue(), self.sink), self.sink, str(self.table))
         actions = self._actions(opened, fields, number, files)
         try:
             opened.version = commit(self.table, opened.version, actions)
@@ -156,6 +170,19 @@ class OpenTable:
             return cls(-1, str(uuid4()), 0, [], None)
         last = open_delta(table).transaction_version(writer)
         return cls(now.version, now.table_id, now.created_ms, list(now.fields), last)
+
+
+def _write_rows(rows: "pa.Table", table: Path, directory: str) -> list[DataFile]:
+    """Write the rows as one file; none without rows."""
+    import pyarrow.parquet as pq
+
+    if not rows.num_rows:
+        return []
+    make_directory(table / directory)
+    path = table / directory / f"part-{uuid4().hex}.parquet"
+    pq.write_table(rows, path, compression="zstd")
+    about = path.stat()
+    return [DataFile(str(path.relative_to(table)), about.st_size, rows.num_rows, about.st_mtime_ns // 1_000_000)]
 
 
 def batch_manifest(table: Path, generation: int, number: int) -> Manifest | None:

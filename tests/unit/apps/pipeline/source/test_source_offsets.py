@@ -11,6 +11,7 @@ from odradek.apps.pipeline.source.offsets import (
     OffsetRange,
     from_json,
     limited,
+    packed_ranges,
     parse_offsets,
     records_of_first_batch,
     split_ranges,
@@ -78,6 +79,22 @@ def test_large_ranges_are_cut_and_small_ones_are_not() -> None:
 def test_a_range_above_the_limit_is_cut_into_equal_parts() -> None:
     pieces = split_ranges([OffsetRange(A0, 0, 1000), OffsetRange(A1, 0, 10)], None, 400)
     assert [(piece.partition, piece.size) for piece in pieces] == [(A0, 333), (A0, 333), (A0, 334), (A1, 10)]
+
+
+@given(st.lists(st.integers(1, 500), min_size=1, max_size=6), st.one_of(st.none(), st.integers(1, 900)))
+def test_tasks_have_every_range_once_and_a_partition_once(sizes: list[int], min_records: int | None) -> None:
+    ranges = [OffsetRange(TopicPartition("a", i // 2), 0, size) for i, size in enumerate(sizes)]
+    tasks = packed_ranges(ranges, min_records)
+    assert [each for task in tasks for each in task] == ranges
+    for task in tasks:
+        assert len({each.partition for each in task}) == len(task)
+        assert len(task) == 1 or sum(each.size for each in task) <= (min_records or 0)
+
+
+def test_small_ranges_share_a_task() -> None:
+    ranges = [OffsetRange(TopicPartition("a", i), 0, size) for i, size in enumerate((100, 200, 800, 50, 60))]
+    assert [len(task) for task in packed_ranges(ranges, 1000)] == [2, 3]
+    assert [len(task) for task in packed_ranges(ranges, None)] == [1] * 5
 
 
 @pytest.mark.parametrize(

@@ -35,6 +35,9 @@ class RowsAsFrame:
     def set(self, key: str, value: str) -> None:
         pass
 
+    def given_to(self, output: DeltaTableOutput, number: int) -> None:
+        output(self, number)  # type: ignore[arg-type]  # enough of a DataFrame
+
     @property
     def write(self) -> "RowsWriter":
         return RowsWriter(self)
@@ -86,7 +89,7 @@ def write(output: DeltaTableOutput, number: int, frame: Any, end: int | None = N
     """Batch N ends at offset 10 N + 10 of one partition, unless told otherwise."""
     at = 10 * number + 10 if end is None else end
     (output.checkpoint / "offsets" / str(number)).write_text(f'v1\n{{}}\n{{"t":{{"0":{at}}}}}')
-    output(frame, number)
+    frame.given_to(output, number)
 
 
 def judged(table: Path, version: int | None = None) -> list[int]:

@@ -5,9 +5,10 @@ import os
 from pathlib import Path
 
 import polars
+import pyarrow as pa
 import pytest
 from deltalake import DeltaTable
-from rows_as_frame import ids, judged, output_of, write
+from rows_as_frame import RowsAsFrame, ids, judged, output_of, write
 
 from odradek.apps.pipeline.tables import commit_log
 from odradek.apps.pipeline.tables.commit_log import commits
@@ -31,6 +32,30 @@ def test_batches_are_there_once_and_can_be_travelled_to(table: Path) -> None:
     assert sorted(commits(table)) == [0, 1], "an empty batch is no version"
     assert judged(table, version=0) == [1, 2]
     assert DeltaTable(table).transaction_version("p/s/g1") == 2
+
+
+def test_rows_of_the_driver_are_there_once_beside_those_of_tasks(table: Path) -> None:
+    output = output_of(table)
+    for number, wanted in enumerate([[1, 2], [], [3]]):
+        write(output, number, CollectedIds(wanted))
+    write(output, 2, CollectedIds([3]))
+    write(output, 3, ids(4))
+    write(output_of(table), 3, CollectedIds([4]))
+    assert judged(table) == [1, 2, 3, 4]
+    assert sorted(commits(table)) == [0, 1, 2]
+    assert len(list(table.glob("batch-*"))) == 3, "a batch without rows leaves no directory"
+    assert not output_of(table, partition_by=("id",)).takes_collected
+
+
+class CollectedIds(RowsAsFrame):
+    """Rows that the driver has collected."""
+
+    def __init__(self, numbers: list[int]) -> None:
+        super().__init__([{"id": number} for number in numbers], {"id": "long"})
+
+    def given_to(self, output: DeltaTableOutput, number: int) -> None:
+        rows = pa.table({"id": pa.array([row["id"] for row in self.rows], pa.int64())})
+        output.write_collected(rows, self.schema, number)
 
 
 def test_a_batch_of_other_records_is_refused(table: Path) -> None:
