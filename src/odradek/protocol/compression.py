@@ -86,10 +86,15 @@ def compress(codec: Codec, data: Buffer) -> bytes:
 
 def decompress(codec: Codec, data: Buffer, limit: int, charge: Charge = no_charge) -> bytes:
     """Decompress to at most `limit` bytes. INVALID_RECORD: not the codec's data. MESSAGE_TOO_LARGE: past `limit`."""
+    return bytes(decompressed(codec, data, limit, charge))
+
+
+def decompressed(codec: Codec, data: Buffer, limit: int, charge: Charge = no_charge) -> Buffer:
+    """Decompress as `decompress`, into bytes or into a part of a buffer, whichever needs no copy."""
     if codec is Codec.NONE:
         if len(data) > limit:
             raise _too_large(codec, limit)
-        return bytes(data)
+        return data
     try:
         if codec is Codec.GZIP:
             return _gunzip(memoryview(data), limit, charge)
@@ -137,7 +142,7 @@ def _gunzip(data: memoryview, limit: int, charge: Charge) -> bytes:
     return b"".join(parts)
 
 
-def _decompress_within(module: Any, codec: Codec, data: Buffer, limit: int) -> bytes:
+def _decompress_within(module: Any, codec: Codec, data: Buffer, limit: int) -> memoryview:
     """Into a buffer of fixed size, a larger one when it doesn't fit: the decoder itself has no bound."""
     size = min(limit, max(_FIRST_GUESS_BYTES, 4 * len(data)))
     while True:
@@ -151,7 +156,7 @@ def _decompress_within(module: Any, codec: Codec, data: Buffer, limit: int) -> b
                 raise _too_large(codec, limit) from None
             size = min(limit, size * 4)
             continue
-        return bytes(memoryview(out)[:written])
+        return memoryview(out)[:written]
 
 
 def _snappy_decompress(data: memoryview, limit: int, charge: Charge) -> bytes:

@@ -111,12 +111,12 @@ def _row_length(data: Buffer, at: int, size: int, most: int) -> int:
         place += 1
 
 
-def walk_records(data: bytes, expected: int, charge: Charge = no_charge) -> RecordSpan:
+def walk_records(data: Buffer, expected: int, charge: Charge = no_charge) -> RecordSpan:
     """Follows every field of every record; raises INVALID_RECORD where they don't fit or offsets aren't 0, 1, 2 …"""
     if compiled is not None and (found := compiled.walk_records(data, expected)) is not None:
         charge(found[3])
         return RecordSpan(*found[:3])
-    return _walk_fields(data, expected, charge)
+    return _walk_fields(bytes(data), expected, charge)
 
 
 def _walk_fields(data: bytes, expected: int, charge: Charge) -> RecordSpan:

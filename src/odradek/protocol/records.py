@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias
 
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.native.load import compiled
-from odradek.protocol.compression import Charge, decompress, no_charge
+from odradek.protocol.compression import Charge, decompressed, no_charge
 from odradek.protocol.record_walk import invalid, read_varint
 
 if TYPE_CHECKING:
@@ -110,13 +110,20 @@ def plain_payload(
     buf: Buffer, pos: int, header: BatchHeader, *, max_decompressed: int, charge: Charge = no_charge
 ) -> bytes:
     """The batch's records, decompressed."""
+    return bytes(plain_view(buf, pos, header, max_decompressed=max_decompressed, charge=charge))
+
+
+def plain_view(
+    buf: Buffer, pos: int, header: BatchHeader, *, max_decompressed: int, charge: Charge = no_charge
+) -> Buffer:
+    """The batch's records, decompressed as `plain_payload`, without a copy of them: for a look at their lengths."""
     stop = pos + header.size
     if stop > len(buf):
         raise KafkaError(ErrorCode.CORRUPT_MESSAGE, f"Batch of {header.size} bytes, {len(buf) - pos} left")
     data = memoryview(buf)[pos + _BATCH_HEADER_SIZE : stop]
     if not header.is_compressed:
-        return bytes(data)
-    return decompress(header.compression, data, max_decompressed, charge)
+        return data
+    return decompressed(header.compression, data, max_decompressed, charge)
 
 
 def encode_record(record: Record, base_offset: int, base_timestamp: int) -> bytes:

@@ -13,7 +13,7 @@ from odradek.base.errors import ErrorCode, KafkaError
 from odradek.protocol.compression import Codec
 from odradek.protocol.decoding_steps import STEPS_MAX
 from odradek.protocol.record_batch import CODEC_MASK, BatchHeader
-from odradek.protocol.records import plain_payload
+from odradek.protocol.records import Buffer, plain_view
 
 CHECK_STEPS_MAX: Final = STEPS_MAX
 """Four million records with nothing in them, or a hundred megabytes that were compressed by gzip."""
@@ -75,14 +75,14 @@ class CheckBudget:
         if self.left < 0:
             raise self._spent()
 
-    def plain_payload(self, batch: memoryview, header: BatchHeader, *, max_decompressed: int) -> bytes:
-        """The batch's records, decompressed and paid for."""
+    def plain_payload(self, batch: memoryview, header: BatchHeader, *, max_decompressed: int) -> Buffer:
+        """The batch's records, decompressed and paid for; they may be a view over the batch."""
         of_compressed, of_plain = _DECOMPRESSION_STEPS.get(header.attributes & CODEC_MASK, _UNKNOWN_CODEC)
         self.charge(len(batch) * of_compressed // 16)
         affordable = self.left * 16 // of_plain
         limit = min(affordable, max_decompressed)
         try:
-            data = plain_payload(batch, 0, header, max_decompressed=limit, charge=self.charge)
+            data = plain_view(batch, 0, header, max_decompressed=limit, charge=self.charge)
         except KafkaError as error:
             if error.code is ErrorCode.MESSAGE_TOO_LARGE and affordable < max_decompressed:
                 self.left = 0

@@ -57,7 +57,7 @@ from odradek.protocol.record_batch import (
     set_max_timestamp,
 )
 from odradek.protocol.record_walk import MIN_RECORD_SIZE, RecordSpan, count_records, walk_records
-from odradek.protocol.records import DEFAULT_MAX_DECOMPRESSED, Record, read_plain_records
+from odradek.protocol.records import DEFAULT_MAX_DECOMPRESSED, Buffer, Record, read_plain_records
 
 NO_LIMIT_MS: Final = 2**63 - 1
 _DEFAULTS: Final = LogConfig()
@@ -289,7 +289,7 @@ def _walk(batch: memoryview, header: BatchHeader, rules: BatchRules, budget: Che
     return span
 
 
-def _records_at_most(header: BatchHeader, data: bytes) -> int:
+def _records_at_most(header: BatchHeader, data: Buffer) -> int:
     return min(header.record_count, len(data) // MIN_RECORD_SIZE)
 
 
@@ -297,7 +297,7 @@ def _decoded(batch: memoryview, header: BatchHeader, rules: BatchRules, budget: 
     """Decode the records, to find those at fault."""
     budget.charge(min(header.record_count, SEARCHED_MAX) * DECODING_STEPS)
     data = budget.plain_payload(batch, header, max_decompressed=rules.max_decompressed_bytes)
-    return read_plain_records(data, header)
+    return read_plain_records(bytes(data), header)
 
 
 def _count_compressed(batch: memoryview, header: BatchHeader, rules: BatchRules, budget: CheckBudget) -> None:
@@ -339,7 +339,7 @@ def _needs_another_codec(header: BatchHeader, rules: BatchRules) -> bool:
 def _recompress(batch: memoryview, header: BatchHeader, rules: BatchRules, budget: CheckBudget) -> memoryview:
     """Compress the same records, byte for byte, with the topic's codec."""
     codec = Codec.NONE if rules.compression_type is None else rules.compression_type
-    plain = budget.plain_payload(batch, header, max_decompressed=rules.max_decompressed_bytes)
+    plain = bytes(budget.plain_payload(batch, header, max_decompressed=rules.max_decompressed_bytes))
     budget.charge_compression(codec, len(plain))
     attributes = header.attributes & ~CODEC_MASK | codec
     rebuilt = pack_batch(header._replace(attributes=attributes), compress(codec, plain))
