@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from odradek.base.config.broker_config import BrokerConfig
 from odradek.base.config.definition import ConfigKey, UpdateMode
 from odradek.base.config.keys import BROKER_KEYS, DYNAMIC_ONLY_KEYS
+from odradek.base.config.support import Support
 from odradek.base.config.support_checks import key_of, refuse_unsupported
 from odradek.base.errors import ConfigError
 
@@ -103,10 +104,17 @@ def _is_of_one_broker(name: str) -> bool:
 
 
 def _is_out_of_reach(name: str) -> bool:
-    """Listeners, and the settings of one of them; not the stores of one that has TLS."""
-    if store_setting(name) is not None:
+    """Listeners, and the settings of one of them; not the stores of one that has TLS.
+
+    A key without effect is taken, as in server.properties: librdkafka's tests set one of Kerberos.
+    """
+    if store_setting(name) is not None or _has_no_effect(name):
         return False
     return _is_of_one_broker(name) or name.startswith(_LISTENER_PREFIX)
+
+
+def _has_no_effect(name: str) -> bool:
+    return name in BROKER_KEYS and BROKER_KEYS[name].support is Support.NO_EFFECT
 
 
 def store_setting(name: str) -> tuple[str, str] | None:

@@ -110,3 +110,13 @@ def test_refusals_say_why(live: LiveConfig, settings: dict[str, str], for_all: b
 def test_what_may_be_set(live: LiveConfig) -> None:
     live.check({"num.io.threads": "16", "of.a.plugin": "x", "leader.replication.throttled.rate": "7"}, for_all=True)
     live.check({"message.max.bytes": "7", "log.cleanup.policy": "compact"}, for_all=False)
+
+
+def test_a_key_without_effect_may_be_set_for_a_broker_as_in_its_file(live: LiveConfig) -> None:
+    setting = {"sasl.kerberos.min.time.before.relogin": "58000"}
+    live.check(setting, for_all=False)
+    with pytest.raises(ConfigError, match="broker id must be specified"):
+        live.check(setting, for_all=True)
+    live.adopt(setting, {})
+    described = entry_of(describe_broker(live), "sasl.kerberos.min.time.before.relogin")
+    assert (described.value, described.source) == ("58000", ConfigSource.DYNAMIC_BROKER_CONFIG)
