@@ -192,6 +192,14 @@ def test_brokers_are_reached_by_one_client() -> None:
     assert users - allowed == set()
 
 
+def test_requests_of_the_tools_are_made_by_one_client() -> None:
+    """`client/` makes them, and `broker/` its own. The laboratory measures some as they are on the wire."""
+    made = re.compile(r"\b((?:Create|Delete|Describe|Alter|Elect|List|Incremental|Expire|Renew)\w+Request)\(")
+    rooms = ("client/", "broker/", "protocol/", "local/coordination/", "sim/", "apps/lab/bench/")
+    others = [path for path in sources() if not name_of(path).startswith(rooms)]
+    assert {name_of(path): made.findall(path.read_text()) for path in others if made.search(path.read_text())} == {}
+
+
 def test_command_lines_have_one_grammar() -> None:
     parsers = {"argparse", "optparse", "getopt", "click", "typer"}
     assert [name_of(path) for path in sources() if parsers & contents(path).imported] == []

@@ -14,11 +14,14 @@ from odradek.apps.lab.bench.many_members import ASK_AGAIN, WAIT_S_MAX, connected
 from odradek.apps.lab.bench.systems import BenchError, System
 from odradek.base.errors import ErrorCode
 from odradek.client.broker_client import BrokerClient, ConnectionFailed
+from odradek.client.partition_offsets import list_offsets_request
+from odradek.model.topology import TopicPartition
+from odradek.protocol.isolation import IsolationLevel
 from odradek.protocol.messages.add_partitions_to_txn import AddPartitionsToTxnRequest, AddPartitionsToTxnTopic
 from odradek.protocol.messages.end_txn import EndTxnRequest
 from odradek.protocol.messages.find_coordinator import FindCoordinatorRequest
 from odradek.protocol.messages.init_producer_id import InitProducerIdRequest
-from odradek.protocol.messages.list_offsets import ListOffsetsPartition, ListOffsetsRequest, ListOffsetsTopic
+from odradek.protocol.messages.list_offsets import LATEST
 from odradek.protocol.messages.metadata import MetadataRequest, MetadataRequestTopic
 from odradek.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
 from odradek.protocol.record_batch import build_batch
@@ -27,8 +30,6 @@ from odradek.protocol.schema import Request
 
 Address = tuple[str, int]
 TRANSACTIONAL: Final = 1
-LATEST: Final = -1
-READ_COMMITTED: Final = 1
 TIMEOUT_MS: Final = 600_000
 LOOK_S: Final = 0.005
 RECORD_BYTES: Final = 1024
@@ -144,8 +145,8 @@ class ManyTransactions:
         deadline = time.monotonic() + WAIT_S_MAX
         for partition, address in self._leaders.items():
             with connected(address) as client:
-                while _end_offset(client, self._topic, partition, READ_COMMITTED) < _end_offset(
-                    client, self._topic, partition, 0
+                while _end_offset(client, self._topic, partition, IsolationLevel.READ_COMMITTED) < _end_offset(
+                    client, self._topic, partition, IsolationLevel.READ_UNCOMMITTED
                 ):
                     if time.monotonic() > deadline:
                         raise BenchError(f"an open transaction in {self._topic}-{partition}")
@@ -229,8 +230,7 @@ def _check(what: str, errors: Sequence[ErrorCode]) -> None:
         raise BenchError(f"{what}: {', '.join(sorted(wrong))}")
 
 
-def _end_offset(client: BrokerClient, topic: str, partition: int, isolation: int) -> int:
-    asked = ListOffsetsTopic(name=topic, partitions=[ListOffsetsPartition(partition_index=partition, timestamp=LATEST)])
-    answer = client.send(ListOffsetsRequest(replica_id=-1, isolation_level=isolation, topics=[asked]))
+def _end_offset(client: BrokerClient, topic: str, partition: int, isolation: IsolationLevel) -> int:
+    answer = client.send(list_offsets_request({TopicPartition(topic, partition): LATEST}, isolation=isolation))
     found: int = answer.topics[0].partitions[0].offset
     return found

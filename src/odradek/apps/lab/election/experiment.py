@@ -16,9 +16,10 @@ from odradek.apps.lab.cluster import ChaosBroker, ChaosCluster
 from odradek.apps.lab.election.naive import NaiveBroker
 from odradek.apps.lab.lagging_ensemble import LaggingEnsemble
 from odradek.apps.lab.line import Line
-from odradek.apps.lab.topics import create_topic
-from odradek.base.errors import ErrorCode, FatalError
+from odradek.base.errors import FatalError
 from odradek.broker.zk.session import ZkSession
+from odradek.client.cluster_client import ClusterClient
+from odradek.client.topic_admin import create_topic
 from odradek.local.zookeeper_server import free_port
 
 BROKERS = 3
@@ -89,9 +90,8 @@ def controller_election(ensemble: LaggingEnsemble, directory: Path, partitions: 
     metrics = {broker.id: _open_metrics(broker) for broker in cluster.brokers}
     topic = f"elections-{partitions}"
     with cluster:
-        code = create_topic(cluster, topic, partitions, replication_factor=BROKERS)
-        if code is not ErrorCode.NONE:
-            raise FatalError(f"the topic of the experiment could not be created: {code.name}")
+        with ClusterClient(cluster.bootstrap, timeout_ms=60_000) as client:
+            create_topic(client, topic, partitions=partitions, replication_factor=BROKERS)
         if _seconds_until(lambda: _is_led(cluster, topic, partitions, None)) is None:
             raise FatalError(f"the topic of the experiment got no leaders within {_PATIENCE_S:.0f} s")
         controller = cluster.controller()

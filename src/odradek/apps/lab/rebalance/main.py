@@ -16,9 +16,9 @@ from odradek.apps.lab.options import LAG_MS_MAX, Progress, check_page, choices, 
 from odradek.apps.lab.rebalance.experiment import MEMBERS_MIN, Experiment, Outcome
 from odradek.apps.lab.rebalance.group_members import DESIGNS, Setting
 from odradek.apps.lab.rebalance.report import html_report, text_report
-from odradek.apps.lab.topics import create_topic
 from odradek.base import logs
-from odradek.base.errors import ErrorCode, FatalError
+from odradek.client.cluster_client import ClusterClient
+from odradek.client.topic_admin import create_topic
 
 # Kafka's own defaults where it has them: the least session timeout, and how long a new group waits for more members.
 SESSION_MS = 6000
@@ -87,9 +87,8 @@ def _prepare(cluster: ChaosCluster, ensemble: LaggingEnsemble, design: str, memb
     """A topic and a group of their own, so that one run leaves nothing to the next."""
     name = f"{design}-{members}"
     partitions = _PARTITIONS_PER_MEMBER * members
-    code = create_topic(cluster, name, partitions)
-    if code is not ErrorCode.NONE:
-        raise FatalError(f"the topic of the experiment could not be created: {code.name}")
+    with ClusterClient(cluster.bootstrap, timeout_ms=60_000) as client:
+        create_topic(client, name, partitions=partitions, replication_factor=1)
     return Setting(
         group=name,
         topic=name,
