@@ -84,7 +84,7 @@ def test_the_administrator_makes_a_user_who_sees_what_he_may(
         page.get_by_role("button", name="Add ACL").click()
         page.get_by_label("Principal").fill("User:ottla")
         page.get_by_label("Name (* for every one)").fill("letters")
-        expect(page.get_by_text("User:ottla may Read of Topic letters, from any address.")).to_be_visible()
+        expect(page.get_by_text("Allows User:ottla Read on Topic letters, from any address.")).to_be_visible()
         page.get_by_role("dialog").get_by_role("button", name="Add", exact=True).click()
         expect(page.locator("tr", has_text="User:ottla")).to_contain_text("letters")
         _open(page, "/history/audit?q=CREATE_ACLS+ottla")

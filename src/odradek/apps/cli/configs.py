@@ -45,6 +45,8 @@ NameArgument = Annotated[str | None, Argument(metavar="NAME", help="Which one.",
 TypeOption = Annotated[EntityType | None, Option("--entity-type", help="The same as TYPE.", show_default=False)]
 NameOption = Annotated[str | None, Option("--entity-name", help="The same as NAME.", show_default=False)]
 DefaultOption = Annotated[bool, Option("--default, --entity-default", help="The default of the whole cluster.")]
+TopicOption = Annotated[str | None, Option("--topic, -t", help="The same as topics NAME.", show_default=False)]
+BrokerOption = Annotated[str | None, Option("--broker", help="The same as brokers NAME.", show_default=False)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +58,17 @@ class Entity:
     entity_type: TypeOption = None
     entity_name: NameOption = None
     default: DefaultOption = False
+    topic: TopicOption = None
+    broker: BrokerOption = None
 
     def chosen(self) -> tuple[EntityType, str | None]:
         """Type and name. The name is empty for the default, None if none is given."""
         kind, name = self.kind or self.entity_type, self.name or self.entity_name
+        for other, named in ((EntityType.TOPICS, self.topic), (EntityType.BROKERS, self.broker)):
+            if named is not None:
+                if kind is not None or name is not None:
+                    raise WrongUsage("name one entity: TYPE NAME, --topic NAME or --broker ID")
+                kind, name = other, named
         if kind is None:
             raise WrongUsage(f"TYPE is required: one of {', '.join(EntityType)}")
         if self.default and name is not None:

@@ -85,7 +85,7 @@ class ReadOptions:
     partition: Annotated[
         str, Option("--partition, -p", metavar="N,…", help="Only these partitions.", show_default="all")
     ] = ""
-    max_messages: Annotated[int | None, Option("--max-messages, -c", min=1, help="Stop after so many.")] = None
+    max_messages: Annotated[int | None, Option("--max-messages, -c, -n", min=1, help="Stop after so many.")] = None
     timeout_ms: Annotated[int | None, Option("--timeout-ms", min=1, help="Stop when nothing has come for so long.")] = (
         None
     )

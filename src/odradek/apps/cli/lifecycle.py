@@ -31,7 +31,7 @@ CoordinatorOption = Annotated[
         show_default="as before, else apache where it can be started",
     ),
 ]
-BrokerArgument = Annotated[int, Argument(metavar="N", help="The broker's id.", min=0)]
+BrokerArgument = Annotated[int, Argument(metavar="BROKER", help="The broker's id.", min=0)]
 
 
 @command(

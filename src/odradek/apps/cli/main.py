@@ -124,10 +124,12 @@ def run(arguments: Sequence[str]) -> int:
 
 def _dispatch(arguments: Sequence[str]) -> int:
     name, *rest = _command_first(arguments) or ["--help"]
+    if name == "help" and rest:
+        return _dispatch([*rest, "--help"])
     if name in ("--help", "-h", "help"):
         print(_help())
         return 0
-    if name == "--version":
+    if name in ("--version", "version"):
         print(f"odradek {__version__}, {description()}")
         return 0
     if name.startswith("kafka-"):
@@ -189,7 +191,8 @@ def _like(name: str, known: Iterable[str]) -> str:
 def _one_line(error: Exception) -> str:
     """Messages of our own are meant for people as they are; anything else is a fault that should be reported."""
     if isinstance(error, KafkaError):
-        return f"{error} ({error.code.name})" if error.message else error.code.name
+        name = error.code.name
+        return str(error) if name in str(error) else f"{error} ({name})"
     if isinstance(error, FatalError | ConfigError) or _is_connection_error(error):
         return str(error)
     if isinstance(error, ModuleNotFoundError) and (extra := _EXTRAS.get((error.name or "").partition(".")[0])):

@@ -30,13 +30,15 @@ app = Noun(
         "odradek reassign run plan.json --throttle 20MB",
         "odradek reassign status",
         "odradek reassign undo",
-        "odradek reassign execute --reassignment-json-file plan.json",
+        "odradek reassign execute plan.json > back.json",
     ],
 )
 
 PlanOption = Annotated[
     Path,
-    Option("--reassignment-json-file", metavar="FILE", help="Partitions with their replicas, as Kafka's tool."),
+    Option(
+        "--reassignment-json-file", metavar="FILE", help="Partitions with their replicas, as Kafka's tool.", placed=True
+    ),
 ]
 _PLAN = "--reassignment-json-file"
 _OUTCOMES = ("topic", "partition", "outcome", "reason")

@@ -46,19 +46,52 @@ def test_the_broker_loads_no_command_line_library() -> None:
     assert not loaded & {"rich", "prometheus_client", "pyspark"}
 
 
+def test_a_cluster_is_started_before_its_clients_are_loaded() -> None:
+    """`up` loads what asks a broker while the broker loads its own modules."""
+    code = "import sys, odradek.apps.cli.lifecycle; print(*[name.replace('.', '/') for name in sys.modules])"
+    outcome = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    early = {"odradek/client/broker_client", "odradek/client/cluster_client", "secrets", "shutil", "ssl", "kazoo"}
+    assert not early & set(outcome.stdout.split())
+
+
 def test_every_command_has_its_module() -> None:
     assert [c.module for c in main.COMMANDS.values() if find_spec(c.module) is None] == []
 
 
-def test_the_version(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main.run(["--version"]) == 0
+@pytest.mark.parametrize("word", ["--version", "version"])
+def test_the_version(word: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main.run([word]) == 0
     assert capsys.readouterr().out == f"odradek {__version__}, {description()}\n"
+
+
+@pytest.mark.parametrize("words", [["help", "topics"], ["topics", "help"], ["topics", "--help"]])
+def test_help_of_a_command_may_be_asked_for_in_three_ways(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main.run(words) == 0
+    assert capsys.readouterr().out.startswith("usage: odradek topics VERB")
+
+
+def test_the_name_of_an_error_is_told_once(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    for message, told in (
+        ("topic 'a/b': INVALID_TOPIC_EXCEPTION", "error: topic 'a/b': INVALID_TOPIC_EXCEPTION\n"),
+        ("topic 'a/b' has a slash", "error: topic 'a/b' has a slash (INVALID_TOPIC_EXCEPTION)\n"),
+    ):
+        error = KafkaError(ErrorCode.INVALID_TOPIC_EXCEPTION, message)
+        monkeypatch.setattr(main, "_dispatch", lambda arguments, error=error: (_ for _ in ()).throw(error))
+        assert main.run([]) == 1
+        assert capsys.readouterr().err == told
 
 
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
         (["nosuch"], "unknown command 'nosuch'; there are up, down"),
+        (["topics", "ls"], "unknown command 'odradek topics ls'; did you mean list?"),
+        (["quotas", "list"], "did you mean describe?"),
+        (["users", "rm", "x"], "did you mean delete?"),
+        (["stop"], "BROKER is required"),
+        (["configs", "describe"], "TYPE is required"),
+        (["configs", "describe", "topics", "--topic", "x"], "name one entity"),
+        (["reassign", "execute"], "--reassignment-json-file is required"),
         (["broker"], "SERVER.PROPERTIES is required"),
         (["broker", "a", "b"], "unexpected argument 'b'"),
         (["broker", "a", "--override", "x"], "--override: takes KEY=VALUE, not 'x'"),

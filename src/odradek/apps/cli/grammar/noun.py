@@ -13,6 +13,19 @@ from odradek.apps.cli.usage import WrongUsage
 
 Function = TypeVar("Function", bound=Callable[..., None])
 _HELP = ("--help", "-h")
+_MEANT = {
+    "ls": ("list",),
+    "list": ("describe",),
+    "show": ("describe", "list"),
+    "get": ("describe", "list"),
+    "add": ("create", "set", "alter"),
+    "new": ("create",),
+    "update": ("alter", "set"),
+    "set": ("alter",),
+    "rm": ("delete",),
+    "remove": ("delete",),
+}
+"""Verbs of other tools, and the ones that may be meant."""
 
 
 class Command:
@@ -71,14 +84,15 @@ class Noun:
 
     def __call__(self, words: Sequence[str], name: str) -> int:
         verb, *rest = self._verb_first(words, name) or ["--help"]
-        if verb in _HELP:
+        if verb in _HELP or (verb == "help" and not rest):
             from odradek.apps.cli.grammar.help_page import noun_page
 
             purposes = {verb: command.purpose.splitlines()[0] for verb, command in self.verbs.items()}
             print(noun_page(name, self.purpose, purposes, self.examples))
             return 0
         if verb not in self.verbs:
-            hint = like(verb, self.verbs) or f"; there are {', '.join(self.verbs)}"
+            meant = [other for other in _MEANT.get(verb, ()) if other in self.verbs][:1]
+            hint = like(meant[0] if meant else verb, self.verbs) or f"; there are {', '.join(self.verbs)}"
             raise WrongUsage(f"unknown command '{name} {verb}'{hint}").see(name)
         return self.verbs[verb](rest, f"{name} {verb}")
 

@@ -81,12 +81,12 @@ class _Browser:
             self._start = ui.select(_STARTS, label="Start", value=start, on_change=self._shape)
             self._at = ui.input("Offset").style("width: 190px")
             self._filter = ui.input("Filter", placeholder='value.amount > 100 and not key = "42"').style(
-                "flex: 1; min-width: 260px"
+                "flex: 2; min-width: 200px"
             )
             with self._filter.add_slot("append"):
                 ui.icon("help_outline", size="xs").tooltip(_FILTER_HELP).style("cursor: help")
             self._decoder = ui.select(decoders, label="Decoder", value=AUTO, on_change=self.read)
-            self._columns = ui.input("Columns", placeholder=DEFAULT_COLUMNS).style("flex: 1; min-width: 260px")
+            self._columns = ui.input("Columns", placeholder=DEFAULT_COLUMNS).style("flex: 1; min-width: 150px")
             self._columns.tooltip(_COLUMNS_HELP)
             for field in (self._topic, self._partition, self._start, self._at, self._filter, self._decoder):
                 field.props("outlined dense hide-bottom-space")

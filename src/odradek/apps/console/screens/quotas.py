@@ -51,9 +51,9 @@ async def _show(console: Console) -> None:
 async def _set(console: Console, entity: dict[str, str | None]) -> None:
     dialog = ChangeDialog("Set a quota", "Set")
     shown = {kind: "*" if name is None else name for kind, name in entity.items()}
-    user = dialog.field("User (empty: none, *: default)", shown.get("user", ""))
-    client = dialog.field("Client id (empty: none, *: default)", shown.get("client-id", ""))
-    address = dialog.field("Address (empty: none, *: default)", shown.get("ip", ""))
+    user = dialog.field("User", shown.get("user", ""))
+    client = dialog.field("Client id", shown.get("client-id", ""))
+    address = dialog.field("Address", shown.get("ip", ""))
     key = dialog.choice("Quota", QUOTAS, "producer_byte_rate")
     value = dialog.field("Value", check=quota_fault)
 
@@ -61,7 +61,12 @@ async def _set(console: Console, entity: dict[str, str | None]) -> None:
         typed = {"user": user.value, "client-id": client.value, "ip": address.value}
         return {kind: None if name == "*" else name for kind, name in typed.items() if name}
 
-    dialog.says(lambda: f"Limits {entity_as_text(named()) or '…'}: {QUOTAS[key.value]} {value.value or '…'}.")
+    def sentence() -> str:
+        if not (wanted := named()):
+            return "Name a user, a client id or an address; * stands for all without a quota of their own."
+        return f"Limits {entity_as_text(wanted)}: {QUOTAS[key.value]} {value.value or '…'}."
+
+    dialog.says(sentence)
 
     async def work() -> str:
         wanted, limit = named(), float(value.value)

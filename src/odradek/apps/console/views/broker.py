@@ -1,12 +1,12 @@
 """One broker: its load, its log directories, and the partitions that it leads or follows."""
 
 from collections.abc import Mapping
-from datetime import datetime
+from datetime import UTC, datetime
 
 from odradek.apps.console.markup import Html, link, tag, together
 from odradek.apps.console.readings.cluster import ClusterState
 from odradek.apps.console.readings.storage import StorageState
-from odradek.apps.console.views.cluster import BrokerRow
+from odradek.apps.console.views.cluster import BrokerRow, certificates_text
 from odradek.apps.console.views.parts import Column, chip, figure, meter, paged, pager, replica_role, table
 from odradek.apps.figures import count, duration_text, rate, size_text
 from odradek.base.errors import ErrorCode
@@ -32,9 +32,14 @@ def broker_figures(row: BrokerRow, certificates: Mapping[int, datetime] | None) 
         ),
         figure("Records in", rate(row.records), f"{size_text(row.bytes_in, '/s')} in" if row.bytes_in else None),
         figure("On disk", size_text(row.used_bytes), f"{size_text(row.free_bytes)} free"),
-        figure("Certificate", f"{end:%Y-%m-%d}", "end of validity") if end else None,
+        _certificate(row.id, end) if end else None,
         cls="grid",
     )
+
+
+def _certificate(broker: int, end: datetime) -> Html:
+    value, _, tone = certificates_text({broker: end}, datetime.now(UTC))
+    return figure("Certificate", value, f"until {end:%Y-%m-%d}", tone)
 
 
 def directories_html(storage: StorageState | None, broker: int) -> Html:

@@ -97,10 +97,16 @@ def group_figures(detail: GroupDetail) -> Html:
             count(len(group.members)),
             plural(len({t for m in group.members for t in m.partitions}), "partition") + " read",
         ),
-        figure("Lag", count(lag), "records", _tone(lag, worst)),
+        figure("Lag", count(lag), _lag_remark(detail), _tone(lag, worst)),
         figure("Lag in time", duration_text(worst), "the oldest record not yet read", _tone(lag, worst)),
         cls="grid",
     )
+
+
+def _lag_remark(detail: GroupDetail) -> str:
+    """Say of how many partitions the lag is not known, because nothing was committed there."""
+    uncommitted = sum(lag.tp is not None and lag.committed is None for lag in detail.lags)
+    return f"records + {plural(uncommitted, 'partition')} without a commit" if uncommitted else "records"
 
 
 def _tone(lag: int | None, age_ms: int | None) -> str:

@@ -26,7 +26,7 @@ class RecordColumn:
 
 
 _PLACE = RecordColumn(
-    "place", "Partition:Offset", lambda seen: f"{seen.partition} : {seen.record.offset:,}", "110px", "104px"
+    "place", "Partition:Offset", lambda seen: f"{seen.partition} : {seen.record.offset:,}", "124px", "118px"
 )
 _USUAL = (
     RecordColumn("timestamp", "Timestamp", lambda seen: moment(seen.record.timestamp), "190px", "180px", "mono soft"),

@@ -16,7 +16,7 @@ def users_table(
     users: Mapping[str, Mapping[str, int]], acls: Sequence[AclBinding] | None, page_number: int, *, read_only: bool
 ) -> Html:
     window = paged(len(users), page_number)
-    columns = [Column("User"), Column("Mechanisms"), Column("ACLs", numeric=True), Column("")]
+    columns = [Column("User"), Column("Mechanisms"), Column("ACLs", numeric=True), Column("", numeric=True)]
     rows = [_user_cells(user, users[user], acls, read_only=read_only) for user in sorted(users)[window.window]]
     return together(table(columns, rows, empty="No user has a SCRAM credential."), pager(window))
 
@@ -32,7 +32,11 @@ def _user_cells(
     )
     return [
         tag("b", user),
-        [chip(f"{name} · {iterations:,}") for name, iterations in sorted(mechanisms.items())],
+        tag(
+            "span",
+            [chip(f"{name}, {iterations:,} iterations") for name, iterations in sorted(mechanisms.items())],
+            cls="chips",
+        ),
         "–" if own is None else tag("a", own, href=link("acls", q=f"{_USERS}{user}")),
         None if read_only else tag("span", acts, cls="nowrap"),
     ]
@@ -70,7 +74,7 @@ def acls_table(acls: Sequence[AclBinding], text: str, page_number: int, *, read_
         Column("Operation"),
         Column("Resource"),
         Column("Host", small=False),
-        Column(""),
+        Column("", numeric=True),
     ]
     rows = [_acl_cells(acl, read_only=read_only) for acl in found[window.window]]
     empty = "No ACL matches." if acls else "There are no ACLs."
@@ -99,21 +103,21 @@ def resource_html(acl: AclBinding) -> Html:
         shown = tag("a", shown, href=link("topics", q=name) if is_prefix else link("topics", name))
     elif kind is ResourceType.GROUP and name != "*" and not is_prefix:
         shown = tag("a", shown, href=link("groups", name))
-    return together(kind.shown, " ", shown, chip("prefixed") if is_prefix else None)
+    return together(kind.shown, " ", shown, " ", chip("prefixed") if is_prefix else None)
 
 
 def acl_sentence(acl: AclBinding) -> str:
-    may = "may not" if acl.entry.permission is PermissionType.DENY else "may"
-    what = "everything" if acl.entry.operation.shown == "All" else acl.entry.operation.shown
+    verb = "Denies" if acl.entry.permission is PermissionType.DENY else "Allows"
+    what = "all operations" if acl.entry.operation.shown == "All" else acl.entry.operation.shown
     kind, name = acl.pattern.type, acl.pattern.name
     if kind is ResourceType.CLUSTER:
-        where = "of the cluster"
+        where = "on the cluster"
     elif acl.pattern.pattern is PatternType.PREFIXED:
-        where = f"of every {kind.shown} that begins with {name}"
+        where = f"on every {kind.shown} that begins with {name}"
     else:
-        where = f"of every {kind.shown}" if name == "*" else f"of {kind.shown} {name}"
+        where = f"on every {kind.shown}" if name == "*" else f"on {kind.shown} {name}"
     source = "any address" if acl.entry.host == "*" else acl.entry.host
-    return f"{acl.entry.principal} {may} {what} {where}, from {source}."
+    return f"{verb} {acl.entry.principal} {what} {where}, from {source}."
 
 
 def audit_table(entries: Sequence[AuditEntry], text: str, page_number: int) -> Html:

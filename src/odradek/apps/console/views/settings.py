@@ -44,6 +44,15 @@ def default_of(setting: Setting, own: ConfigSource) -> str | None:
     return next((synonym.value for synonym in setting.synonyms if synonym.source is not own), None)
 
 
+def shown_default(setting: Setting, own: ConfigSource) -> str | None:
+    """Return the value of a topic's setting without its override; of a broker's the one that is built in."""
+    if own is not ConfigSource.DYNAMIC_BROKER_CONFIG:
+        return default_of(setting, own)
+    if setting.source is ConfigSource.DEFAULT_CONFIG:
+        return setting.value
+    return next((each.value for each in setting.synonyms if each.source is ConfigSource.DEFAULT_CONFIG), None)
+
+
 def matching(settings: Sequence[Setting], own: ConfigSource, text: str, *, only_own: bool) -> list[Setting]:
     """A search looks at all settings; without one, `only_own` leaves out what was not set."""
     words = text.lower().split()
@@ -84,7 +93,7 @@ def _cells(setting: Setting, own: ConfigSource, documentation: Mapping[str, str]
         name,
         _value(setting, setting.value, "b" if is_own else "span"),
         chip(_SOURCES.get(setting.source, "?"), "accent" if is_own else ""),
-        tag("span", _value(setting, default_of(setting, own), "span"), cls="soft"),
+        tag("span", _value(setting, shown_default(setting, own), "span"), cls="soft"),
         button("Change", "config", cls="btn small", name=setting.name) if can_change else None,
     ]
 

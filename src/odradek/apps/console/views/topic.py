@@ -8,7 +8,7 @@ from odradek.apps.console.readings.storage import StorageState
 from odradek.apps.console.readings.topic import TopicDetail
 from odradek.apps.console.views.groups import state_chip
 from odradek.apps.console.views.parts import Column, chip, figure, paged, pager, replica_role, table
-from odradek.apps.figures import count, size_text
+from odradek.apps.figures import count, plural, size_text
 from odradek.client.cluster_client import PartitionState
 from odradek.model.topology import TopicPartition
 
@@ -93,7 +93,7 @@ def topic_figures(detail: TopicDetail, storage: StorageState | None, rate: str) 
         figure(
             "Partitions",
             count(len(partitions)),
-            f"{max((len(p.replicas) for p in partitions), default=0)} replicas each",
+            f"{plural(max((len(p.replicas) for p in partitions), default=0), 'replica')} each",
         ),
         figure("Records held", count(records), "first to last offset"),
         figure("Rate", rate, "records in"),

@@ -30,10 +30,10 @@ def _acl(
 
 
 def test_an_acl_is_a_sentence() -> None:
-    assert acl_sentence(_acl("orders")) == "User:alice may Read of Topic orders, from any address."
-    assert acl_sentence(_acl("*", deny=True)) == "User:alice may not Read of every Topic, from any address."
+    assert acl_sentence(_acl("orders")) == "Allows User:alice Read on Topic orders, from any address."
+    assert acl_sentence(_acl("*", deny=True)) == "Denies User:alice Read on every Topic, from any address."
     prefixed = _acl("app", pattern=PatternType.PREFIXED)
-    assert acl_sentence(prefixed) == "User:alice may Read of every Topic that begins with app, from any address."
+    assert acl_sentence(prefixed) == "Allows User:alice Read on every Topic that begins with app, from any address."
 
 
 def test_acls_are_found_by_words_of_any_column() -> None:

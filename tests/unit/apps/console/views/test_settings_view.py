@@ -4,7 +4,7 @@ import pytest
 
 pytest.importorskip("markupsafe", reason="the console needs odradek[console]")
 
-from odradek.apps.console.views.settings import default_of, matching, settings_html, with_unit
+from odradek.apps.console.views.settings import default_of, matching, settings_html, shown_default, with_unit
 from odradek.base.config.definition import ConfigSource
 from odradek.client.config_admin import Setting, Synonym
 
@@ -37,6 +37,16 @@ def test_a_search_finds_also_what_is_not_set() -> None:
     assert matching(settings, OWN, "", only_own=False) == settings
     assert matching(settings, OWN, "clean pol", only_own=True) == [POLICY]
     assert (default_of(RETENTION, OWN), default_of(POLICY, OWN)) == ("604800000", "delete")
+
+
+def test_the_default_of_a_brokers_setting_is_the_built_in_one() -> None:
+    static, built_in = ConfigSource.STATIC_BROKER_CONFIG, ConfigSource.DEFAULT_CONFIG
+    own = ConfigSource.DYNAMIC_BROKER_CONFIG
+    synonyms = (Synonym(static, "num.io.threads", "4"), Synonym(built_in, "num.io.threads", "8"))
+    assert shown_default(Setting("num.io.threads", "4", static, False, False, synonyms), own) == "8"
+    assert shown_default(Setting("broker.id", "3", static, False, False, synonyms[:1]), own) is None
+    assert shown_default(Setting("num.io.threads", "8", built_in, False, False, synonyms[1:]), own) == "8"
+    assert shown_default(RETENTION, OWN) == "604800000"
 
 
 def test_documentation_and_the_default_are_beside_the_value() -> None:
