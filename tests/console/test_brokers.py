@@ -46,7 +46,7 @@ def test_records_are_deleted_and_a_quota_is_set(page: Any, three_brokers: Odrade
     page.goto("/quotas")
     await_handshake(page)
     page.get_by_role("button", name="Set quota").click()
-    page.get_by_label("Client id (empty: none, *: default)").fill("greedy")
+    page.get_by_label("Client id").fill("greedy")
     page.get_by_label("Value").fill("1048576")
     page.get_by_role("dialog").get_by_role("button", name="Set", exact=True).click()
     row = page.locator("tr", has_text="greedy")

@@ -262,6 +262,8 @@ def test_a_broker_is_killed_and_it_can_be_seen_and_replayed(page: Any, three_bro
 
     _open(page, "/")
     expect(page.get_by_role("status")).to_contain_text("Broker 2 is down")
+    alert = page.locator("tr", has=page.get_by_role("link", name="Broker 2 is down.", exact=True))
+    expect(alert).to_contain_text("active")
 
     _open(page, "/history")
     expect(page.locator(".moment", has_text="broker 2 left").first).to_be_visible()

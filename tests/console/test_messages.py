@@ -46,6 +46,22 @@ def test_a_search_is_in_the_address_and_is_exported(page: Any, producer: Produce
     expect(page.get_by_text("a value is missing after >=")).to_be_visible()
 
 
+def test_columns_are_chosen_and_are_in_the_address(page: Any, producer: Producer) -> None:
+    page.goto("/messages?topic=invoices&filter=value.amount+%3D+12&columns=value.amount,+value.paid")
+    record = page.locator("details.record")
+    expect(record).to_have_count(1)
+    assert record.locator("summary span").all_inner_texts()[1:] == ["12", "true"]
+    await_handshake(page)
+    page.get_by_label("Columns").fill("key, nonsense")
+    page.get_by_label("Columns").press("Enter")
+    expect(page.get_by_text("'nonsense' is not a field")).to_be_visible()
+    page.get_by_label("Columns").fill("key, size")
+    page.get_by_label("Columns").press("Enter")
+    page.wait_for_url("**columns=key*")
+    expect(page.locator(".record-head")).to_contain_text("Size")
+    assert record.locator("summary span").all_inner_texts()[1:] == ["k12", "28 B"]
+
+
 def test_new_records_appear_while_they_are_written(page: Any, producer: Producer) -> None:
     page.goto("/messages?topic=invoices&filter=value.amount+%3E+1000&live=1")
     expect(page.get_by_text("Waiting for new records")).to_be_visible()

@@ -32,7 +32,7 @@ from odradek.apps.pipeline.replay import Replay, parse_offset
 from odradek.apps.pipeline.replay import replay as prepare
 from odradek.apps.pipeline.runner import RunOptions, run, validate
 from odradek.apps.pipeline.scaffold import check_name, init_project
-from odradek.apps.pipeline.session import LOCAL, SparkTarget
+from odradek.apps.pipeline.session import LOCAL, SparkTarget, require_spark
 from odradek.apps.pipeline.status import DIED, FAILED, find_statuses, is_live, read_status
 from odradek.apps.pipeline.targets import short_target
 from odradek.apps.pipeline.transform_checks import check_transforms
@@ -102,6 +102,7 @@ def validate_command(
     pipeline = read_pipeline(project)
     make_directory(pipeline.state_directory)
     check_transforms(pipeline)
+    require_spark()
     note("Spark starts, and plans the queries …")
     log = pipeline.state_directory / "spark.log"
     with log_in_errors(log), spark_output_in(log):

@@ -49,12 +49,12 @@ def quick_demo(records: int) -> None:
         with stopped_at_the_end(cluster):
             began = time.monotonic()
             line = ProgressLine()
-            line.show("starting ZooKeeper and a broker")
+            line.show("starting a coordination server and a broker")
             cluster.start(zookeeper=None, port=free_port(), settings={})
             line.close()
             start_seconds = time.monotonic() - began
             bootstrap = cluster.bootstrap_servers
-            say(f"started  ZooKeeper and one broker at {bootstrap} in {start_seconds:.1f} s")
+            say(f"started  a coordination server and one broker at {bootstrap} in {start_seconds:.1f} s")
             with ClusterClient(bootstrap) as client:
                 create_topic(client, _TOPIC, partitions=_PARTITIONS, replication_factor=1)
                 say(f"created  topic '{_TOPIC}' with {_PARTITIONS} partitions")
@@ -151,7 +151,7 @@ def _show_partitions(client: ClusterClient, cluster: LocalCluster) -> None:
 def _show_figures(cluster: LocalCluster, records: int, timing: Timing) -> None:
     size = sum(len(value_of(number)) for number in range(records))
     rows: list[dict[str, object]] = [
-        {"what": "start to first answer", "figure": f"{timing.start_seconds:.1f} s, ZooKeeper included"},
+        {"what": "start to first answer", "figure": f"{timing.start_seconds:.1f} s, coordination server included"},
         {"what": "writing", "figure": _rate(records, size, timing.write_seconds)},
         {"what": "reading and checking", "figure": _rate(records, size, timing.read_seconds)},
         {"what": "broker's resident memory", "figure": _resident(cluster.broker(0).pid)},

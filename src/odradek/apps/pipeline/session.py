@@ -98,10 +98,14 @@ class SparkTarget:
         return self.remote or self.master
 
 
-def start_session(name: str, target: SparkTarget, settings: Mapping[str, str], work: Path) -> "SparkSession":
-    """`work` is a directory for what Spark drops beside its work. Settings go over ours."""
+def require_spark() -> None:
     if find_spec("pyspark") is None:
         raise FatalError("pipelines run on Spark, which is not installed: pip install 'odradek[spark]'")
+
+
+def start_session(name: str, target: SparkTarget, settings: Mapping[str, str], work: Path) -> "SparkSession":
+    """`work` is a directory for what Spark drops beside its work. Settings go over ours."""
+    require_spark()
     from pyspark.sql import SparkSession
 
     if target.remote:
@@ -190,8 +194,7 @@ def ui_address(session: "SparkSession") -> str | None:
 
 def environment_of_tests(work: Path) -> dict[str, str]:
     """Environment of a process whose Spark lives for seconds: one that starts fast, and shows no UI."""
-    if find_spec("pyspark") is None:
-        raise FatalError("pipelines run on Spark, which is not installed: pip install 'odradek[spark]'")
+    require_spark()
     found = {"PYSPARK_PYTHON": sys.executable, "SPARK_LOCAL_IP": "127.0.0.1"}
     if "SPARK_HOME" not in os.environ:
         found["SPARK_HOME"] = str(unzipped_spark_home(work))

@@ -11,7 +11,7 @@ from odradek.client.quota_admin import Quotas, entity_as_text
 QUOTAS = {
     "producer_byte_rate": "bytes per second produced",
     "consumer_byte_rate": "bytes per second fetched",
-    "request_percentage": "percent of a thread's time",
+    "request_percentage": "time of request threads",
     "controller_mutation_rate": "partitions created or deleted per second",
     "connection_creation_rate": "connections per second",
 }
@@ -28,12 +28,14 @@ def quotas_table(quotas: Sequence[Quotas], *, read_only: bool) -> Html:
         for each in quotas
         for key, value in sorted(each.values.items())
     ]
-    columns = [Column("Of"), Column("Quota"), Column("Limit", numeric=True), Column("", numeric=True)]
+    columns = [Column("Entity"), Column("Quota"), Column("Limit", numeric=True), Column("", numeric=True)]
     return table(columns, rows, empty="There are no quotas.")
 
 
 def quota_text(key: str, value: float) -> str:
-    return size_text(value, "/s") if key.endswith("byte_rate") else f"{value:g}"
+    if key.endswith("byte_rate"):
+        return size_text(value, "/s")
+    return f"{value:g} %" if key.endswith("percentage") else f"{value:g}/s"
 
 
 def _acts(each: Quotas, key: str) -> Html:

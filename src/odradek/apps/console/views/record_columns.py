@@ -32,7 +32,7 @@ _USUAL = (
     RecordColumn("timestamp", "Timestamp", lambda seen: moment(seen.record.timestamp), "190px", "180px", "mono soft"),
     RecordColumn("key", "Key", lambda seen: decoded_line(seen.key), "180px", "minmax(90px, 1fr)"),
     RecordColumn("value", "Value", lambda seen: decoded_line(seen.value), "minmax(160px, 3fr)", "minmax(160px, 2fr)"),
-    RecordColumn("headers", "Headers", lambda seen: _or_nothing(len(seen.record.headers)), "56px", cls="soft n"),
+    RecordColumn("headers", "Headers", lambda seen: _or_nothing(len(seen.record.headers)), "68px", cls="soft n"),
     RecordColumn("size", "Size", lambda seen: size_text(len(seen.record.value or b"")), "72px", "64px", "soft n"),
 )
 _KNOWN = {column.name: column for column in _USUAL}
