@@ -36,7 +36,7 @@ def test_a_thousand_idle_connections_cost_little_and_leave_nothing(serve, connec
     for client in clients:
         client.close()
     eventually(lambda: server.connections == 0)
-    assert len(os.listdir("/proc/self/fd")) == before
+    assert len(os.listdir("/proc/self/fd")) <= before  # fewer where an earlier test's server was freed meanwhile
 
 
 def test_beyond_max_connections_the_next_one_waits_for_a_place(serve, connect):
