@@ -14,8 +14,9 @@ from odradek.model.metadata_image import MetadataImage
 from odradek.model.topology import Broker, Endpoint, LeaderAndIsr, PartitionDirective, TopicPartition
 from odradek.protocol.record_batch import build_batch
 from odradek.protocol.records import Record
-from odradek.sim.broker import SimulatedBroker, wire_data
+from odradek.sim.broker import SimulatedBroker
 from odradek.sim.checkers.log_reading import Entry, LogReading
+from odradek.sim.replica_fetchers import wire_data
 
 ORDERS = TopicPartition("orders", 0)
 ORDERS_ID = UUID(int=1)
@@ -77,9 +78,9 @@ class HandLedBrokers:
     def fetch(self, follower: int, leader: int) -> FetchOutcome:
         """One fetch, and its answer taken."""
         asking, asked = self.brokers[follower], self.brokers[leader]
-        (target,) = asking.next_fetch(leader, 100_000)
+        (target,) = asking.fetchers.next_fetch(leader, 100_000)
         (outcome,) = self.read(leader, target, replica=follower)
-        asking.take(target, wire_data(outcome), asked)
+        asking.fetchers.take(target, wire_data(outcome), asked.replicas)
         return outcome
 
     def read(self, broker_id: int, target: FetchTarget, replica: int = -1) -> list[FetchOutcome]:

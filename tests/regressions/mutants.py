@@ -27,10 +27,11 @@ from odradek.broker.replication.partition import Partition
 from odradek.broker.replication.partition_table import PartitionTable
 from odradek.broker.replication.replica_manager import ReplicaManager
 
+from .control_mutants import CONTROL_MUTANTS
 from .transaction_mutants import TRANSACTION_MUTANTS
 
 Plant = Callable[[pytest.MonkeyPatch], None]
-MUTANTS: dict[str, Plant] = dict(TRANSACTION_MUTANTS)
+MUTANTS: dict[str, Plant] = {**TRANSACTION_MUTANTS, **CONTROL_MUTANTS}
 
 
 def mutant(name: str) -> Callable[[Plant], Plant]:

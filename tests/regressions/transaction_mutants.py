@@ -5,14 +5,19 @@ from typing import Any
 
 import pytest
 
-from odradek.base.errors import ErrorCode
+from odradek.base.errors import ErrorCode, KafkaError
 from odradek.broker.coordinator.groups import group_offsets
 from odradek.broker.coordinator.groups.group_entry import GroupWriter, OffsetWrite
+from odradek.broker.coordinator.state.state_log import StateLog
 from odradek.broker.coordinator.transactions import transaction_log
 from odradek.broker.coordinator.transactions.core import decisions
 from odradek.broker.coordinator.transactions.marker_sender import MarkerSender
 from odradek.broker.coordinator.transactions.transaction_coordinator import TransactionCoordinator
 from odradek.broker.coordinator.transactions.transaction_log import TransactionLog
+from odradek.broker.log.core.cleaned_transactions import CleanedTransactions
+from odradek.broker.log.core.producer_state import ProducerStates
+from odradek.broker.log.core.verification import VERIFICATION_OFF, Verifications
+from odradek.broker.log.files import partition_log
 from odradek.broker.log.files.partition_log import PartitionLog
 from odradek.broker.replication.committed_log import CommittedLog
 from odradek.broker.replication.leader.transactional_appends import TransactionalAppends
@@ -90,6 +95,77 @@ def offsets_of_any_generation(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(group_offsets, "may_commit_in_transaction", lambda group, committer: ErrorCode.NONE)
 
 
+def guards_are_not_checked(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Verifications, "check", lambda self, producer_id, guard: None)
+
+
+def offsets_are_not_verified(patch: pytest.MonkeyPatch) -> None:
+    verify = StateLog.verify
+
+    def verified(self: Any, partition: int, producer: Any, done: Callable[..., None], *, add: bool) -> None:
+        if add:
+            verify(self, partition, producer, done, add=True)
+        else:
+            done(ErrorCode.NONE, VERIFICATION_OFF)
+
+    patch.setattr(StateLog, "verify", verified)
+
+
+def aborts_do_not_fence(patch: pytest.MonkeyPatch) -> None:
+    fence = decisions.fence
+
+    def without_bump(transaction: Any, now_ms: int) -> Any:
+        return fence(transaction, now_ms)._replace(producer_epoch=transaction.producer_epoch)
+
+    patch.setattr(decisions, "fence", without_bump)
+
+
+def failed_moves_stay_pending(patch: pytest.MonkeyPatch) -> None:
+    write = TransactionCoordinator._write
+
+    def written(self: Any, entry: Any, to: Any, answer: Callable[..., None], why: str) -> None:
+        def answered(error: ErrorCode, moved: Any) -> None:
+            if error and not entry.is_gone:
+                entry.move = to
+            answer(error, moved)
+
+        write(self, entry, to, answered, why)
+
+    patch.setattr(TransactionCoordinator, "_write", written)
+
+
+def repeated_markers_are_refused(patch: pytest.MonkeyPatch) -> None:
+    check = ProducerStates.check_marker
+
+    def checked(self: Any, marker: Any) -> bool:
+        if not check(self, marker):
+            raise KafkaError(ErrorCode.INVALID_TXN_STATE)
+        return True
+
+    patch.setattr(ProducerStates, "check_marker", checked)
+
+
+def aborted_ones_are_out_of_order(patch: pytest.MonkeyPatch) -> None:
+    read = PartitionLog.read_committed
+
+    def reversed_list(self: Any, *args: Any, **options: Any) -> Any:
+        found, aborted = read(self, *args, **options)
+        return found, tuple(reversed(aborted))
+
+    patch.setattr(PartitionLog, "read_committed", reversed_list)
+
+
+def markers_go_with_the_first_cleaning(patch: pytest.MonkeyPatch) -> None:
+    def dropped(self: Any, header: Any, kind: Any, *, is_empty: bool) -> bool:
+        return True
+
+    patch.setattr(CleanedTransactions, "may_drop_marker", dropped)
+
+
+def producers_survive_truncation(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(partition_log, "rebuild_producers", lambda *_: None)
+
+
 TRANSACTION_MUTANTS: dict[str, Plant] = {
     "KAFKA-14402: a batch of a transaction is appended without asking its coordinator": without_verification,
     "a transaction coordinator that takes over begins with nothing": without_replay,
@@ -104,4 +180,12 @@ TRANSACTION_MUTANTS: dict[str, Plant] = {
     "offsets of an aborted transaction count": offsets_of_aborted_ones_count,
     "KIP-447: a member of a former generation commits offsets in a transaction": offsets_of_any_generation,
     "version 2: the epoch stays when a transaction ends": epochs_stay_in_version_2,
+    "KAFKA-14884: verified, then appended behind the marker": guards_are_not_checked,
+    "KAFKA-15449: offsets in a transaction are not verified": offsets_are_not_verified,
+    "KAFKA-5231: an abort by the coordinator doesn't fence the producer": aborts_do_not_fence,
+    "KAFKA-7519: a move that can't be written stays pending": failed_moves_stay_pending,
+    "KAFKA-19999: a marker that is written already is refused": repeated_markers_are_refused,
+    "franz-go 1348: the list of aborted transactions is out of order": aborted_ones_are_out_of_order,
+    "KAFKA-14055: compaction drops markers of transactions with records": markers_go_with_the_first_cleaning,
+    "KAFKA-12153: producer state keeps what was truncated": producers_survive_truncation,
 }

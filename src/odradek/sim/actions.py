@@ -6,15 +6,21 @@ from odradek.base.errors import ErrorCode
 from odradek.broker.controller.core.events import ElectionAsked, ElectionType, ReassignmentsAsked
 from odradek.broker.replication.leader.fetch_reader import FetchOutcome, FetchTarget, FetchTerms
 from odradek.model.topology import ZERO_UUID, ReplicaAssignment, TopicPartition
+from odradek.protocol.isolation import IsolationLevel
 from odradek.sim.broker import SimulatedBroker
 from odradek.sim.checkers.log_reading import entries_in
 from odradek.sim.checkers.violation import Violation
 from odradek.sim.clients.committed_reader import KnownEpochs
 from odradek.sim.clients.group_member import GroupMember
+from odradek.sim.clients.group_membership import SESSION_TIMEOUT_MS
 from odradek.sim.cluster import SimulatedCluster
 
 SCRATCH_TOPICS_MAX = 2
 ISR_ASKED_AGAIN = 0.2
+MOVED_BACK = 0.6
+"""Share of the reassignments that move a partition back, if one was moved."""
+_STALLED_ACTS = (20, 80)
+"""Number of times that a stalled member could have acted."""
 
 
 class Actions:
@@ -24,6 +30,7 @@ class Actions:
         self._cluster = cluster
         self._scratch = count(1)
         self._epochs = KnownEpochs()
+        self._moved_from: dict[TopicPartition, tuple[int, ...]] = {}  # replicas before a reassignment
 
     # ---- the controller
 
@@ -60,8 +67,18 @@ class Actions:
     # ---- administration
 
     def partition_is_reassigned(self) -> None:
-        tp = self._cluster.chance.choice(self._cluster.all_partitions())
-        target = tuple(self._cluster.chance.sample(self._cluster.broker_ids, len(self._cluster.replicas_of(tp).target)))
+        """Move a partition to brokers that are drawn, or one that was moved back to where it was."""
+        chance, partitions = self._cluster.chance, self._cluster.all_partitions()
+        moved = [tp for tp in partitions if tp in self._moved_from]
+        if moved and chance.random() < MOVED_BACK:
+            tp = chance.choice(moved)
+            target = self._moved_from.pop(tp)
+        else:
+            tp = chance.choice(partitions)
+            before = self._cluster.replicas_of(tp).target
+            target = tuple(chance.sample(self._cluster.broker_ids, len(before)))
+            if set(target) != set(before):
+                self._moved_from[tp] = before
         self._cluster.trace.append(f"{tp} is to move to {target}")
         self._cluster.world.enqueue(ReassignmentsAsked({tp: target}, lambda value: None))
 
@@ -76,7 +93,7 @@ class Actions:
         if len(self._scratch_topics()) >= SCRATCH_TOPICS_MAX:
             return
         tp = TopicPartition(f"scratch-{next(self._scratch)}", 0)
-        replicas = tuple(self._cluster.chance.sample(self._cluster.broker_ids, 3))
+        replicas = tuple(self._cluster.chance.sample(self._cluster.broker_ids, self._cluster.chance.choice((2, 3))))
         self._cluster.trace.append(f"topic {tp.topic} is created on {replicas}")
         self._cluster.create_topic(tp.topic, {0: ReplicaAssignment(replicas)})
         self._cluster.producers[tp] = self._cluster.new_producer(tp)
@@ -93,7 +110,7 @@ class Actions:
 
     def follower_fetches(self) -> None:
         broker = self._cluster.some_broker()
-        followed = broker.leaders_followed() if broker is not None else []
+        followed = broker.fetchers.leaders() if broker is not None else []
         if broker is not None and followed:
             self._cluster.fetch(
                 broker, self._cluster.chance.choice(followed), self._cluster.chance.choice((1, 300, 100_000))
@@ -176,6 +193,16 @@ class Actions:
         for broker in leaders[tp]:
             self._read_from(broker, tp)
 
+    def consumer_asks_for_end(self) -> None:
+        """Ask the present leaders for the ends of their partitions, as ListOffsets does; one that doesn't know it yet
+        says so."""
+        for tp, history in self._cluster.histories.items():
+            leader = self._cluster.elected_leader(tp) if tp in self._cluster.consumed else None
+            if leader is not None and self._cluster.coordinates(leader, tp):
+                committed = leader.replicas.partitions[tp].committed
+                if committed.end_is_known:
+                    history.end_told(leader.id, committed.visible_end(IsolationLevel.READ_UNCOMMITTED))
+
     def _leaders(self, tp: TopicPartition) -> list[SimulatedBroker]:
         """Return the brokers that believe they lead, the present leader first."""
         believing = [broker for broker in self._cluster.brokers.values() if broker.leads(tp)]
@@ -216,6 +243,17 @@ class Actions:
                 number, list(self._cluster.consumed), self._cluster, self._cluster.group
             )
 
+    def member_stalls(self) -> None:
+        """Let a member stall when it has sent a commit, which is held back: its session passes, others take its
+        partitions, and the commit arrives in a later generation."""
+        ready = [member for member in self._cluster.members if member.has_to_commit]
+        if ready:
+            member = self._cluster.chance.choice(ready)
+            self._cluster.trace.append(f"member {member.number} stalls")
+            self._cluster.network.holds_next = member.is_commit
+            member.stall(self._cluster.chance.randint(*_STALLED_ACTS))
+            self._cluster.wait(SESSION_TIMEOUT_MS + 1)
+
     def coordinator_loads(self) -> None:
         broker = self._cluster.some_broker()
         if broker is not None:
@@ -228,7 +266,7 @@ class Actions:
         """One hop of most messages, fetches and transactions: a transaction takes dozens, between two faults too."""
         for broker in self._cluster.awake():
             broker.load_coordinators()
-            for leader_id in broker.leaders_followed():
+            for leader_id in broker.fetchers.leaders():
                 self._cluster.fetch(broker, leader_id, 100_000)
         for producer in (*self._cluster.transactional, *self._cluster.copying.transformers):
             producer.act(self._cluster.chance)

@@ -1,13 +1,9 @@
 """One broker of the simulation: real logs, replicas, coordinator, gate and handlers; its threads and sockets are the
-simulator's.
-
-What a fetch loop does between two fetches is done here in its order: ask from the log's end, take the answer if the
-log is still the one that was asked for, reset when the leader doesn't have that end.
-"""
+simulator's (`replica_fetchers`, `broker_requests`)."""
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
 from pathlib import Path
 from random import Random
@@ -17,7 +13,7 @@ from typing import Any
 from odradek.base.clock import Clock
 from odradek.base.config.broker_config import BrokerConfig
 from odradek.base.config.topic_config import TopicConfig
-from odradek.base.errors import ErrorCode, KafkaError
+from odradek.base.errors import ErrorCode
 from odradek.broker.api.control_gate import ControlGate
 from odradek.broker.api.handlers.add_partitions_to_txn import add_partitions_to_txn
 from odradek.broker.api.handlers.leader_and_isr import leader_and_isr
@@ -35,10 +31,6 @@ from odradek.broker.log.directories.log_dirs import LogDirs
 from odradek.broker.log.files.background import IMMEDIATE
 from odradek.broker.purgatory.reaper import ExpirationReaper
 from odradek.broker.replication.core.isr import IsrChange
-from odradek.broker.replication.follower import fetch_answers
-from odradek.broker.replication.follower.fetch_answers import Outcome
-from odradek.broker.replication.follower.fetch_assignment import FetchAssignment, Progress
-from odradek.broker.replication.leader.fetch_reader import FetchOutcome, FetchTarget
 from odradek.broker.replication.leader.marker_writer import MarkerWriter
 from odradek.broker.replication.partition_table import PartitionTable
 from odradek.broker.replication.replica_manager import ReplicaManager
@@ -46,21 +38,14 @@ from odradek.client.broker_client import BrokerClient, ConnectionFailed
 from odradek.model.metadata_image import MetadataCache
 from odradek.model.topology import TopicPartition
 from odradek.protocol.messages.add_partitions_to_txn import AddPartitionsToTxnRequest
-from odradek.protocol.messages.fetch import EpochEndOffset, PartitionData
 from odradek.protocol.messages.leader_and_isr import LeaderAndIsrRequest
-from odradek.protocol.messages.list_offsets import (
-    LATEST,
-    ListOffsetsPartitionResponse,
-    ListOffsetsRequest,
-    ListOffsetsResponse,
-    ListOffsetsTopicResponse,
-)
 from odradek.protocol.messages.stop_replica import StopReplicaRequest
 from odradek.protocol.messages.update_metadata import UpdateMetadataRequest
 from odradek.protocol.messages.write_txn_markers import WriteTxnMarkersRequest
 from odradek.protocol.schema import Request, Response
 from odradek.sim.broker_requests import NetworkChannels, Peers
 from odradek.sim.options import Options
+from odradek.sim.replica_fetchers import ReplicaFetchers
 
 _HANDLERS: dict[type, tuple[Callable[..., object], int]] = {
     LeaderAndIsrRequest: (leader_and_isr, 7),
@@ -169,6 +154,7 @@ class SimulatedBroker:
         self._tables: list[Any] = [self.groups._table.states, self.transactions._table]
         for table in self._tables:
             _defer_loads(table)
+        self.fetchers = ReplicaFetchers(broker_id, self.replicas)
         self.roles = ReplicaManager(
             broker_id,
             self.config,
@@ -177,14 +163,12 @@ class SimulatedBroker:
             self.metadata,
             self.reaper,
             clock,
-            fetchers=self,
+            fetchers=self.fetchers,
             listeners=(self.groups, self.transactions),
         )
         self.logs.table.on_offline.append(lambda failure: self.roles.take_offline(failure.partitions))
         self.cleaner = LogCleaner(self.config, self.replicas.partitions, self.logs.cleaned, clock)
         self.gate = InlineGate()
-        self.progress: dict[TopicPartition, Progress] = {}
-        self.asked: dict[TopicPartition, FetchTarget] = {}  # the fetches that are under way
         self.wanted_isr: dict[TopicPartition, IsrChange] = {}
 
     def _start_transactions(self, clock: Clock, writer: StateLogWriter, peers: Peers) -> TransactionCoordinator:
@@ -225,19 +209,12 @@ class SimulatedBroker:
         partition = self.replicas.partitions.get(tp)
         return partition is not None and partition.is_leader
 
-    # ---- what ReplicaManager tells of followed partitions, and of changes of the ISR
+    def isr_of(self, tp: TopicPartition) -> tuple[int, ...]:
+        """Return the ISR as the broker knows it; nothing if it doesn't lead the partition."""
+        partition = self.replicas.partitions.get(tp)
+        return () if partition is None else partition.isr
 
-    def follow(self, orders: Mapping[TopicPartition, FetchAssignment]) -> None:
-        for tp, order in orders.items():
-            known = self.progress.get(tp)
-            if known is None or known.following != order:
-                self.progress[tp] = Progress(order, must_truncate=False)
-                self.asked.pop(tp, None)
-
-    def unfollow(self, tps: Iterable[TopicPartition]) -> None:
-        for tp in tps:
-            self.progress.pop(tp, None)
-            self.asked.pop(tp, None)
+    # ---- changes of the ISR
 
     def _want_isr(self, change: IsrChange) -> None:
         self.wanted_isr[change.partition] = change
@@ -281,70 +258,16 @@ class SimulatedBroker:
             reply_with=reply_with,
         )
 
-    # ---- following
-
-    def leaders_followed(self) -> list[int]:
-        """Return the leaders of partitions that are not being fetched."""
-        return sorted({p.following.leader_id for tp, p in self.progress.items() if tp not in self.asked})
-
-    def next_fetch(self, leader_id: int, max_bytes: int) -> list[FetchTarget]:
-        """Return the next fetch for the leader: all partitions followed there that are not being fetched."""
-        targets = []
-        for tp, progress in self.progress.items():
-            partition = self.replicas.partitions.get(tp)
-            if progress.following.leader_id != leader_id or tp in self.asked or partition is None:
-                continue
-            own, order = partition.log, progress.following
-            self.asked[tp] = FetchTarget(
-                tp,
-                order.topic_id,
-                own.log_end_offset,
-                max_bytes,
-                order.leader_epoch,
-                own.epochs.latest_epoch,
-                log_start_offset=own.log_start_offset,
-            )
-            targets.append(self.asked[tp])
-        return targets
-
-    def give_up(self, targets: Iterable[FetchTarget]) -> None:
-        """No answer will come."""
-        for target in targets:
-            if self.asked.get(target.partition) is target:
-                del self.asked[target.partition]
-
-    def take(self, target: FetchTarget, data: PartitionData, leader: "SimulatedBroker | None") -> None:
-        tp = target.partition
-        progress, partition = self.progress.get(tp), self.replicas.partitions.get(tp)
-        if self.asked.get(tp) is not target:
-            return
-        del self.asked[tp]
-        if progress is None or partition is None or target.fetch_offset != partition.log.log_end_offset:
-            return
-        outcome = fetch_answers.take(partition, tp, progress, data)
-        if outcome is Outcome.OVER:
-            self.progress.pop(tp, None)
-        elif outcome is Outcome.OUT_OF_RANGE and leader is not None and leader.leads(tp):
-            peer: Any = SimpleNamespace(send=leader.list_offsets)
-            try:
-                fetch_answers.reset_after_out_of_range(peer, self.id, partition, tp, progress.following)
-            except KafkaError as error:
-                if fetch_answers.failed(tp, error) is Outcome.OVER:
-                    self.progress.pop(tp, None)
-
-    def list_offsets(self, request: ListOffsetsRequest) -> ListOffsetsResponse:
-        topic = request.topics[0]
-        wanted = topic.partitions[0]
-        own = self.replicas.partitions[TopicPartition(topic.name, wanted.partition_index)].leader_log()
-        offset = own.log_end_offset if wanted.timestamp == LATEST else own.log_start_offset
-        found = ListOffsetsPartitionResponse(partition_index=wanted.partition_index, offset=offset)
-        return ListOffsetsResponse(topics=[ListOffsetsTopicResponse(name=topic.name, partitions=[found])])
-
     # ---- upkeep
 
     def clean_logs(self) -> bool:
         """Compact the filthiest log; return whether there was one."""
         return self.cleaner.clean_filthiest(self.cleaner.new_cleaner())
+
+    def generation_of(self, group_id: str) -> int:
+        """Return the generation of a group that this broker coordinates; KafkaError if it doesn't."""
+        held = self.groups._table.find(group_id)
+        return -1 if held is None else held.group.generation
 
     def load_coordinators(self) -> None:
         """Replay what the coordinators have begun to lead, and give up what they have resigned from."""
@@ -376,19 +299,6 @@ class SimulatedBroker:
         self.crash()
         for path, size in cuts:
             os.truncate(path, size)
-
-
-def wire_data(outcome: FetchOutcome) -> PartitionData:
-    """The outcome of a follower's fetch as it goes over the wire."""
-    data = PartitionData(partition_index=0, error_code=outcome.error)
-    if outcome.diverging is not None:
-        data.diverging_epoch = EpochEndOffset(epoch=outcome.diverging.epoch, end_offset=outcome.diverging.end_offset)
-    if outcome.found is not None:
-        data.high_watermark = outcome.found.high_watermark
-        data.log_start_offset = outcome.found.log_start_offset
-        records = outcome.found.records
-        data.records = memoryview(b"" if records is None else records.read())
-    return data
 
 
 def _must_not_fail(reason: str) -> None:

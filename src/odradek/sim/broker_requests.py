@@ -124,7 +124,7 @@ class NetworkChannels(Generic[Item]):
                     self._exchange(_Client(self._versions, response), [item])
 
             text = f"answer of {broker} to the {self._name} of {self._broker_id}"
-            self._peers.network.post(text, take, lose, to=self._broker_id)
+            self._peers.network.post(text, take, lose, to=self._broker_id, sender=broker)
 
         text = f"{type(request).__name__} of {self._broker_id} at {broker}"
-        self._peers.network.post(text, deliver, lose, to=broker)
+        self._peers.network.post(text, deliver, lose, to=broker, sender=self._broker_id)

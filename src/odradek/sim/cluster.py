@@ -20,7 +20,7 @@ from odradek.broker.replication.leader.fetch_reader import FetchOutcome, FetchTa
 from odradek.model.topic_names import is_internal
 from odradek.model.topology import LeaderAndIsr, ReplicaAssignment, TopicAssignment, TopicPartition
 from odradek.sim.bank import Bank
-from odradek.sim.broker import SimulatedBroker, wire_data
+from odradek.sim.broker import SimulatedBroker
 from odradek.sim.broker_clock import BrokerClock
 from odradek.sim.broker_requests import Peers
 from odradek.sim.checkers.group_history import GroupHistory
@@ -38,6 +38,7 @@ from odradek.sim.controller_channels import ControllerChannels
 from odradek.sim.copying import Copying
 from odradek.sim.network import Network
 from odradek.sim.options import ACCOUNTS, COPIES, LEDGER, LOOSE, UNCLEAN, Options
+from odradek.sim.replica_fetchers import wire_data
 from odradek.sim.world import Listeners, World
 
 START_MS = 1_700_000_000_000
@@ -190,14 +191,14 @@ class SimulatedCluster:
     # ---- replication and time
 
     def fetch(self, broker: SimulatedBroker, leader_id: int, max_bytes: int) -> None:
-        targets = broker.next_fetch(leader_id, max_bytes)
+        targets = broker.fetchers.next_fetch(leader_id, max_bytes)
         if not targets:
             return
         epoch = broker.gate.broker_epoch
         terms = FetchTerms(0, 1, max_bytes, 0, replica_id=broker.id, replica_epoch=epoch, listener="PLAINTEXT")
 
         def give_up() -> None:
-            broker.give_up(targets)
+            broker.fetchers.give_up(targets)
 
         def deliver() -> None:
             leader = self.brokers.get(leader_id)
@@ -224,8 +225,9 @@ class SimulatedCluster:
 
         def deliver() -> None:
             if self.lives(broker):
+                leader = self.brokers.get(leader_id)
                 for target, data in zip(targets, answers, strict=True):
-                    broker.take(target, data, self.brokers.get(leader_id))
+                    broker.fetchers.take(target, data, None if leader is None else leader.replicas)
 
         outcomes_text = ", ".join(_outcome_text(outcome) for outcome in outcomes)
         text = f"answer to the fetch of {broker.id}: {outcomes_text}"

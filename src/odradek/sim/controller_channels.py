@@ -9,12 +9,15 @@ from odradek.broker.controller.core import effects
 from odradek.broker.controller.core.context import ControllerContext
 from odradek.broker.controller.core.events import Event
 from odradek.broker.controller.request_answers import event_of
+from odradek.protocol.messages.stop_replica import StopReplicaRequest
 from odradek.protocol.schema import Request, Response
 from odradek.sim.broker import SimulatedBroker
 from odradek.sim.network import Network
 
 SENT_TWICE = 0.1
 """Share of the controller's requests that are sent twice: the first copy was held back and comes later, at any time."""
+STOP_SENT_TWICE = 0.5
+"""The same share of StopReplica, of which there are few; its first copy comes much later."""
 
 
 class ControllerChannels:
@@ -33,10 +36,11 @@ class ControllerChannels:
         first, second = next(self._correlation_ids), next(self._correlation_ids)
 
         def deliver() -> None:
-            if self._chance.random() < SENT_TWICE:
+            is_stop = isinstance(request, StopReplicaRequest)
+            if self._chance.random() < (STOP_SENT_TWICE if is_stop else SENT_TWICE):
                 held = f"held back: {text}"
                 again = partial(self._hand_over, broker_id, request, first)
-                self._network.post(held, again, to=broker_id, sender=context.broker_id)
+                self._network.post(held, again, to=broker_id, sender=context.broker_id, is_held=is_stop)
             answer = self._hand_over(broker_id, request, second)
             event = event_of(broker_id, request, answer) if answer is not None else None
             if event is not None and channel not in self._closed:

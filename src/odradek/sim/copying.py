@@ -12,20 +12,25 @@ from odradek.model.topology import TopicPartition
 from odradek.sim.checkers.group_history import GroupHistory
 from odradek.sim.checkers.transaction_history import TransactionHistory, check_copies, committed_values
 from odradek.sim.clients.access import ClusterAccess
+from odradek.sim.clients.group_membership import SESSION_TIMEOUT_MS
 from odradek.sim.clients.group_transformer import GroupTransformer
 from odradek.sim.clients.resuming_producer import without_fenced
+from odradek.sim.clients.transactional_producer import Phase
 from odradek.sim.clients.transformer import TRANSFORMERS, Transformer
 
 _FIRST_NUMBER = 401
 _TRANSFORMERS_MAX = 3
 _MEMBERS = 2
-_PAUSE = (10, 120)
+_PAUSE = (30, 100)
 """Pauses of a member, in times that it could have acted: others take its partition meanwhile."""
 
 
 class CopyingCluster(ClusterAccess, Protocol):
     chance: Random
     trace: list[str]
+
+    def wait(self, ms: int, /) -> None:
+        """Let time pass."""
 
 
 class Copying:
@@ -80,14 +85,26 @@ class Copying:
         if not owners:
             return
         owner = self._cluster.chance.choice(owners)
-        if self._cluster.chance.random() < 0.7:
-            owner.pause_before_end = self._cluster.chance.randint(*_PAUSE)
-            self._cluster.trace.append(f"transformer {owner.number} is to pause before the end of its transaction")
+        if self._cluster.chance.random() < 0.85:
+            owner.pause_to_come = self._cluster.chance.randint(*_PAUSE)
+            owner.pauses_in = self._cluster.chance.choice((Phase.COMMITTING_OFFSETS, Phase.ENDING))
+            self._cluster.trace.append(f"transformer {owner.number} is to pause when {owner.pauses_in.value}")
         else:
             self._cluster.trace.append(f"transformer {owner.number} dies, {next_number} begins")
             owner.die()
             self.transformers.remove(owner)
             self.transformers.append(self._new_transformer(next_number))
+            self._cluster.wait(SESSION_TIMEOUT_MS + 1)
+
+    def paused_member_is_expelled(self) -> None:
+        """Let the sessions of the group pass while a member pauses in its transaction: another member
+        gets its partition before the transaction ends."""
+        members = [each for each in self.transformers if isinstance(each, GroupTransformer)]
+        paused = [each for each in members if each.pauses_in_transaction]
+        if paused and not paused[0].is_expelled:
+            paused[0].is_expelled = True
+            self._cluster.trace.append(f"transformer {paused[0].number} is expelled from its group")
+            self._cluster.wait(SESSION_TIMEOUT_MS + 1)
 
     def _drop_fenced(self) -> None:
         if not self._in_group:
@@ -95,11 +112,16 @@ class Copying:
 
     # ---- rounds in which nothing fails
 
+    @property
+    def has_begun(self) -> bool:
+        """Return whether a member of the group knows from where to copy."""
+        return not self.transformers or not self._in_group or self._position is not None
+
     def begin_to_heal(self) -> None:
         for transformer in self.transformers:
             transformer.hurries = True
             if isinstance(transformer, GroupTransformer):
-                transformer.pause = transformer.pause_before_end = 0
+                transformer.pause = transformer.pause_to_come = 0
 
     # ---- checks
 

@@ -6,16 +6,32 @@ promises to survive.
 """
 
 from odradek.broker.controller.core.events import ControlledShutdownAsked
+from odradek.broker.replication.core.isr import IsrChange
+from odradek.sim.broker import SimulatedBroker
 from odradek.sim.cluster import SimulatedCluster
 from odradek.sim.options import LEDGER
 
 _CLOCK_ERRORS_MS = (-8_000, -1_000, 0, 1_000, 8_000)
 """Less than a transaction may last: its coordinator goes by the wall clock, as Apache Kafka's does."""
 _LARGE_CLOCK_ERRORS_MS = (-3_600_000, 3_600_000)
+_COMMIT_IS_RELEASED = 0.15
+"""Commits of group members are held for longer than other messages: a rebalance takes many steps."""
 
 
 def _is_transactional_batch(text: str) -> bool:
     return text.startswith(LEDGER) and ": batch " in text
+
+
+def _is_transactional_offset(text: str) -> bool:
+    return " commits its offset at " in text
+
+
+def _is_verification_answer(text: str) -> bool:
+    return text.startswith("answer of ") and " to the verification of " in text
+
+
+def _is_commit(text: str) -> bool:
+    return text.startswith("member ") and " commits at " in text
 
 
 def _is_isr_answer(text: str) -> bool:
@@ -44,17 +60,32 @@ class Faults:
             self._cluster.network.give_up(self._cluster.chance.choice(loose))
 
     def message_is_held_back(self) -> None:
-        """Hold a message of a connection that its sender takes for broken: one on its way, the next batch of a
-        transaction, or the next answer to a leader that asked for a change of the ISR."""
+        """Hold a message of a connection that its sender takes for broken: one on its way, the next batch or offset of
+        a transaction, or the next answer to a leader that asked for a change of the ISR."""
         if self._cluster.transactional and self._cluster.chance.random() < 0.5:
-            self._cluster.network.holds_next = _is_transactional_batch
+            kinds = (_is_transactional_batch, _is_transactional_batch, _is_transactional_offset)
+            self._cluster.network.holds_next = self._cluster.chance.choice(kinds)
         elif self._cluster.chance.random() < 0.3:
             self._cluster.network.holds_next = _is_isr_answer
         elif loose := [message for message in self._cluster.network.loose_ones() if not message.is_held]:
             self._cluster.network.hold(self._cluster.chance.choice(loose))
 
+    def message_is_delayed(self) -> None:
+        """Delay a message on its way, or the next answer of a coordinator that verifies a transaction: markers may
+        overtake it. Its sender waits."""
+        network, chance = self._cluster.network, self._cluster.chance
+        if self._cluster.transactional and chance.random() < 0.5:
+            network.delays_next = _is_verification_answer
+        elif loose := [message for message in network.loose_ones() if not message.is_held]:
+            network.delay(chance.choice(loose))
+
     def message_is_released(self) -> None:
-        held = [message for message in self._cluster.network.messages if message.is_held]
+        releases_commits = self._cluster.chance.random() < _COMMIT_IS_RELEASED
+        held = [
+            message
+            for message in self._cluster.network.messages
+            if message.is_held and (releases_commits or not _is_commit(message.text))
+        ]
         if held:
             self._cluster.chance.choice(held).is_held = False
 
@@ -108,12 +139,44 @@ class Faults:
 
     def broker_loses_power(self) -> None:
         broker = self._cluster.some_broker()
-        if broker is None or self._cluster.weak is not None or broker.id not in self._cluster.world.znodes.registered:
-            return
+        if broker is not None and self._may_lose_power(broker):
+            self._lose_power(broker)
+
+    def joining_broker_reboots(self) -> None:
+        """Cut the power of a broker for which a leader asks to join the ISR, and bring it back at once. The request is
+        held back: it names the registration that the leader saw (KIP-903)."""
+        context = self._cluster.world.context
+        if context is None or not context.brokers:
+            return  # nobody would notice
+        asked = [
+            (change, joining)
+            for leader in self._cluster.awake()
+            for change in leader.wanted_isr.values()
+            for joining in set(change.isr).difference(leader.isr_of(change.partition))
+            if joining in self._cluster.brokers
+        ]
+        for change, joining in sorted(asked, key=lambda each: (each[0].partition, each[1])):
+            broker = self._cluster.brokers[joining]
+            if joining not in self._cluster.network.frozen and self._may_lose_power(broker):
+                self._hold_isr_requests(change)
+                self._lose_power(broker)
+                self._cluster.bring_back(joining)
+                return
+
+    def _hold_isr_requests(self, change: IsrChange) -> None:
+        start = f"{change.partition}: broker {change.leader} asks for the ISR "
+        for message in self._cluster.network.loose_ones():
+            if message.text.startswith(start) and not message.is_held:
+                self._cluster.network.hold(message)
+
+    def _may_lose_power(self, broker: SimulatedBroker) -> bool:
+        if self._cluster.weak is not None or broker.id not in self._cluster.world.znodes.registered:
+            return False
         if broker.wanted_isr:
-            return  # it may be about to become the last member of an ISR
-        if not all(self._cluster.is_well(other) for other in self._cluster.broker_ids if other != broker.id):
-            return
+            return False  # it may be about to become the last member of an ISR
+        return all(self._cluster.is_well(other) for other in self._cluster.broker_ids if other != broker.id)
+
+    def _lose_power(self, broker: SimulatedBroker) -> None:
         self._cluster.trace.append(f"broker {broker.id} loses power")
         self._cluster.weak, self._cluster.epoch_before = broker.id, broker.gate.broker_epoch
         self._cluster.lost_tail.add(broker.id)
@@ -136,6 +199,24 @@ class Faults:
         if broker is not None and self._cluster.weak is None:
             self._cluster.trace.append(f"broker {broker.id} freezes")
             self._cluster.network.frozen.add(broker.id)
+
+    def leader_is_cut_off(self) -> None:
+        """Cut a leader off from all other brokers and ZooKeeper, for long; consumers reach it."""
+        cluster = self._cluster
+        leaders = {tp: cluster.elected_leader(tp) for tp in cluster.consumed}
+        led = [
+            broker for broker in leaders.values() if broker is not None and broker.id in cluster.world.znodes.registered
+        ]
+        if led and cluster.weak is None and not cluster.network.cut_off:
+            broker = cluster.chance.choice(led)
+            cluster.trace.append(f"leader {broker.id} is cut off")
+            cluster.network.cut_off.add(broker.id)
+            cluster.lose(broker.id)
+
+    def cut_off_broker_is_reached(self) -> None:
+        if self._cluster.network.cut_off:
+            self._cluster.trace.append(f"brokers {sorted(self._cluster.network.cut_off)} are reached again")
+            self._cluster.network.cut_off.clear()
 
     def broker_thaws(self) -> None:
         if self._cluster.network.frozen:
@@ -195,7 +276,7 @@ class Faults:
             for b in self._cluster.broker_ids
             if b not in self._cluster.brokers or b not in self._cluster.world.znodes.registered
         ]
-        gone = [b for b in absent if b not in self._cluster.network.frozen]
+        gone = [b for b in absent if b not in self._cluster.network.frozen | self._cluster.network.cut_off]
         if gone:
             broker_id = self._cluster.chance.choice(gone)
             if broker_id not in self._cluster.lost_tail or (

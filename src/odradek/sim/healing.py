@@ -28,6 +28,8 @@ class Healing:
         cluster.world.session.catch_up()
         cluster.copying.begin_to_heal()
         cluster.bank.begin_to_heal()
+        for member in cluster.members:
+            member.stalled_acts = 0
         for broker_id in sorted(cluster.world.znodes.registered.keys() - cluster.brokers.keys()):
             cluster.lose(broker_id)
         if cluster.world.context is None and cluster.world.znodes.registered:
@@ -52,7 +54,7 @@ class Healing:
         """Let groups form and transactions begin before the first fault, so that there is something to disturb."""
         for _ in range(WARM_UP_ROUNDS):
             has_begun = all(producer.phase is not Phase.NEW for producer in self._cluster.transactional)
-            has_begun = has_begun and self._cluster.bank.has_begun
+            has_begun = has_begun and self._cluster.bank.has_begun and self._cluster.copying.has_begun
             if has_begun and all(member.state is MemberState.READING for member in self._cluster.members):
                 return
             self._round(begins=True)
@@ -64,7 +66,7 @@ class Healing:
         cluster.world.run()
         for broker in cluster.brokers.values():
             broker.load_coordinators()
-            for leader_id in broker.leaders_followed():
+            for leader_id in broker.fetchers.leaders():
                 cluster.fetch(broker, leader_id, _BYTES)
             for change in list(broker.wanted_isr.values()):
                 cluster.ask_for_isr(broker, change)

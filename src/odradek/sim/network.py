@@ -32,6 +32,8 @@ class Network:
         """Channels whose receiver doesn't read: nothing arrives until the pipe drains. In the order of the story."""
         self.holds_next: Callable[[str], bool] | None = None
         """Texts of which the next message is held back."""
+        self.delays_next: Callable[[str], bool] | None = None
+        """Texts of which the next message is delayed."""
         self._tell = tell
 
     def post(
@@ -42,12 +44,17 @@ class Network:
         channel: object = None,
         to: int | None = None,
         sender: int | None = None,
+        *,
+        is_held: bool = False,
     ) -> None:
-        message = Message(text, deliver, lose, channel, to, sender)
+        message = Message(text, deliver, lose, channel, to, sender, is_held)
         self.messages.append(message)
         if self.holds_next is not None and channel is None and self.holds_next(text):
             self.holds_next = None
             self.hold(message)
+        elif self.delays_next is not None and channel is None and self.delays_next(text):
+            self.delays_next = None
+            self.delay(message)
 
     def first_ones(self) -> list[Message]:
         """Return the messages that may arrive next."""
@@ -80,7 +87,7 @@ class Network:
         self.frozen.clear()
         self.cut_off.clear()
         self.full.clear()
-        self.holds_next = None
+        self.holds_next = self.delays_next = None
         for message in self.messages:
             message.is_held = False
 
@@ -98,6 +105,11 @@ class Network:
         """Its sender doesn't wait for an answer any longer, but it may still arrive: a half-open connection."""
         self._tell(f"given up: {message.text}")
         message.lose()
+
+    def delay(self, message: Message) -> None:
+        """Keep a message until the story releases it; its sender waits."""
+        self._tell(f"delayed: {message.text}")
+        message.is_held = True
 
     def hold(self, message: Message) -> None:
         """Keep a message whose sender gives it up: it arrives when the story releases it."""

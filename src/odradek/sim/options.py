@@ -19,6 +19,7 @@ WEIGHTS: Mapping[str, int] = {
     "controller_acts": 12,
     "leader_asks_for_isr": 8,
     "consumer_reads": 5,
+    "consumer_asks_for_end": 5,
     "time_passes": 4,
     "broker_returns": 8,
     "broker_thaws": 4,
@@ -28,6 +29,7 @@ WEIGHTS: Mapping[str, int] = {
     "retention_runs": 3,
     "message_is_released": 6,
     "pipe_drains": 6,
+    "cut_off_broker_is_reached": 3,
     "zookeeper_server_catches_up": 4,
 }
 """Steps of every story, and how often; some do nothing without a group or a compacted log."""
@@ -45,15 +47,19 @@ FAULTS: Mapping[str, int] = {
     "broker_leaves": 1,
     "broker_freezes": 1,
     "directory_fails": 2,
-    "partition_is_reassigned": 1,
+    "partition_is_reassigned": 2,
     "topic_is_created": 2,
     "topic_is_deleted": 2,
     "member_dies": 1,
     "time_jumps": 1,
     "clock_jumps": 1,
     "message_is_held_back": 2,
+    "message_is_delayed": 2,
     "pipe_is_full": 2,
     "zookeeper_server_lags": 4,
+    "leader_is_cut_off": 1,
+    "joining_broker_reboots": 4,
+    "member_stalls": 3,
 }
 """Faults and changes, and how often unless the seed says otherwise."""
 
@@ -64,6 +70,7 @@ _TRANSACTION_WEIGHTS = {
     "committed_reader_reads": 6,
     "transactional_producer_dies": 1,
     "message_is_held_back": 16,
+    "message_is_delayed": 8,
     "message_is_released": 12,
     "transformer_acts": 20,
     "transformer_is_replaced": 3,
@@ -73,10 +80,7 @@ _TRANSACTION_WEIGHTS = {
     "librdkafka_sends": 8,
     "java_producer_sends": 4,
 }
-_BANK_WEIGHTS = {
-    "teller_acts": 40,
-    "teller_is_replaced": 2,
-    "balances_are_read": 6,
+_CALM_WEIGHTS = {
     "everything_moves": 240,
     "session_of_dead_broker_expires": 60,
     "controller_acts": 60,
@@ -86,9 +90,17 @@ _BANK_WEIGHTS = {
     "broker_thaws": 20,
     "time_passes": 12,
 }
-"""Faults end sooner than in other stories: a transfer needs many steps in a row."""
-_COPIES_IN_GROUP_WEIGHTS = {"transformer_is_replaced": 8, "time_passes": 24}
-"""A member loses its partition when its session has passed, while its transaction is open."""
+"""Faults end sooner than in other stories: a transfer, or a rebalance of a group, needs many steps in a row."""
+_BANK_WEIGHTS = {**_CALM_WEIGHTS, "teller_acts": 40, "teller_is_replaced": 2, "balances_are_read": 6}
+_COPIES_IN_GROUP_WEIGHTS = {
+    **_CALM_WEIGHTS,
+    "transformer_is_replaced": 12,
+    "paused_member_is_expelled": 30,
+    "producer_sends": 60,
+    "time_passes": 4,
+    "time_jumps": 0,
+}
+"""A member loses its partition when its session has passed, while its transaction is open: no more time may pass."""
 LEDGER = "ledger"
 """The topic of transactions; no other producer writes to it."""
 COPIES = "copies"
@@ -154,17 +166,19 @@ class Options:
         if chance.random() >= 0.3:
             return drawn
         drawn, luck = drawn._with_transactions(chance), Random(f"bank of {seed}")
-        if Random(f"copies of {seed}").random() < 0.5:
+        if Random(f"copies of {seed}").random() < 0.6:
             drawn = drawn._with_copies_in_group()
         return drawn._with_bank(luck) if luck.random() < 0.5 else drawn
 
     def _with_transactions(self, chance: Random) -> "Options":
         common = {key: self.topics[0].config[key] for key in ("min.insync.replicas", "segment.bytes")}
         kept = {**common, "cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0.01"}
+        if chance.random() < 0.5:
+            kept["delete.retention.ms"] = "0"  # markers and tombstones go with the second cleaning
         plans = [TopicPlan(LEDGER, chance.choice((1, 2, 2, 3)), 3, common), TopicPlan(TRANSACTIONS_TOPIC, 1, 3, kept)]
         version = chance.choice((1, 1, 2))
         weights = {**self.weights, **_TRANSACTION_WEIGHTS}
-        if chance.random() < 0.7:
+        if chance.random() < 0.85:
             plans.append(TopicPlan(COPIES, chance.choice((1, 2)), 3, {**common, "segment.bytes": "20000"}))
             if not self.groups:
                 plans.append(TopicPlan(OFFSETS_TOPIC, 1, 3, kept))

@@ -127,7 +127,7 @@ class Playground:
     def _replicas(self) -> None:
         asks_again = self.round % (REQUEST_TIMEOUT_MS // ROUND_MS) == 0
         for broker in self.cluster.awake():
-            for leader_id in broker.leaders_followed():
+            for leader_id in broker.fetchers.leaders():
                 self.cluster.fetch(broker, leader_id, _FETCH_BYTES)
             for change in list(broker.wanted_isr.values()):
                 if asks_again or not self.cluster.was_asked(broker, change):

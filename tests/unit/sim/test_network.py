@@ -24,6 +24,15 @@ def test_a_message_that_is_held_back_arrives_after_its_sender_gave_it_up() -> No
     assert events == ["lost", "arrived"]
 
 
+def test_the_sender_of_a_message_that_is_delayed_waits() -> None:
+    network = Network(lambda text: None)
+    network.delays_next = lambda text: text == "b"
+    events = [posted(network, text) for text in "abb"]
+    assert (events, texts(network)) == ([[], [], []], ["a", "b"])
+    network.heal()
+    assert texts(network) == ["a", "b", "b"]
+
+
 def test_nothing_arrives_from_a_full_pipe() -> None:
     network = Network(lambda text: None)
     posted(network, "a", channel="one")

@@ -41,6 +41,7 @@ class PartitionHistory:
         self.committed: dict[int, Entry] = {}  # by base offset
         self.committed_end = 0
         self.acknowledged: dict[int, int] = {}  # base offset → checksum
+        self._end_told = 0
         self._contradictions: list[str] = []
         self._acknowledged_by: dict[int, int] = {}  # leader epoch → broker
         self._readings: dict[int, LogReading] = {}
@@ -144,6 +145,12 @@ class PartitionHistory:
             if not self.is_compacted and self.committed.get(entry.base_offset) != entry:
                 known = self.committed.get(entry.base_offset)
                 raise Violation(f"{self.name}: broker {broker_id} shows {entry}, committed is {known}")
+
+    def end_told(self, broker_id: int, offset: int) -> None:
+        """Check the end that the present leader tells a consumer: it never goes back (KIP-207)."""
+        if offset < self._end_told:
+            raise Violation(f"{self.name}: leader {broker_id} tells the end {offset}, {self._end_told} was told before")
+        self._end_told = offset
 
     # ---- at the end
 

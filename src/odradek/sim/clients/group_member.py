@@ -30,11 +30,33 @@ class GroupMember(GroupMembership):
         super().__init__(number, partitions, cluster, history)
         self.positions: dict[TopicPartition, int] = {}
         self.committed: dict[TopicPartition, int] = {}
+        self.stalled_acts = 0  # the number of times that it could act and doesn't
 
     @property
     def is_done(self) -> bool:
         """Return whether the member has committed all that it has read."""
         return self.state is MemberState.READING and self.positions == self.committed
+
+    @property
+    def has_to_commit(self) -> bool:
+        return self.state is MemberState.READING and self.positions != self.committed and not self.stalled_acts
+
+    def is_commit(self, text: str) -> bool:
+        """Return whether a message with this text is a commit of the member."""
+        return text.startswith(f"member {self.number} commits at ")
+
+    def stall(self, acts: int) -> None:
+        """Send a commit, and do nothing so many times."""
+        coordinator = self._cluster.elected_leader(OFFSETS)
+        if coordinator is not None:
+            self._send_commit(coordinator)
+            self.stalled_acts = acts
+
+    def act(self, chance: Random) -> None:
+        if self.stalled_acts:
+            self.stalled_acts -= 1
+        else:
+            super().act(chance)
 
     def _act(self, coordinator: SimulatedBroker, chance: Random) -> None:
         if self.state is MemberState.ASSIGNED:
@@ -44,8 +66,7 @@ class GroupMember(GroupMembership):
         if action == "reads" and self.positions:
             self._read(chance.choice(list(self.positions)))
         elif action == "commits" and self.positions != self.committed:
-            committer = Committer(self.member_id, None, self.generation)
-            self._ask(coordinator, "commits", partial(self._commit, committer, dict(self.positions), self._attempt + 1))
+            self._send_commit(coordinator)
         else:
             self._ask(coordinator, "beats", self._beat)
 
@@ -75,6 +96,10 @@ class GroupMember(GroupMembership):
 
         answer(str(list(offsets.values())), take)
 
+    def _send_commit(self, coordinator: SimulatedBroker) -> None:
+        committer = Committer(self.member_id, None, self.generation)
+        self._ask(coordinator, "commits", partial(self._commit, committer, dict(self.positions), self._attempt + 1))
+
     def _commit(
         self,
         committer: Committer,
@@ -85,7 +110,7 @@ class GroupMember(GroupMembership):
     ) -> None:
         """Commit the positions of when the request was sent. One that was given up arrives late only after a rebalance,
         when it must be refused: in the same generation it would take the offset back, which Kafka's protocol allows."""
-        if attempt != self._attempt and committer.generation == self.generation:
+        if attempt != self._attempt and committer.generation == coordinator.generation_of(GROUP):
             return
         commits = {tp: CommittedOffset(at, -1, "", TIMESTAMP_MS) for tp, at in positions.items()}
 

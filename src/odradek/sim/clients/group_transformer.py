@@ -46,8 +46,15 @@ class GroupTransformer(Transformer):
             timeout_ms=_TIMEOUT_MS,
         )
         self.pause = 0  # the number of times that it could act and doesn't
-        self.pause_before_end = 0  # as long a pause, before it commits or aborts
+        self.pause_to_come = 0  # as long a pause, when the transaction is in that phase
+        self.pauses_in = Phase.ENDING
+        self.is_expelled = False  # its session has passed in this pause
         self._membership = GroupMembership(number, [source], cluster, offsets)
+
+    @property
+    def pauses_in_transaction(self) -> bool:
+        """Return whether the member pauses in a transaction that it is going to commit."""
+        return self.pause > 0 and self.phase is self.pauses_in and self._commits
 
     @property
     def owns_source(self) -> bool:
@@ -63,8 +70,8 @@ class GroupTransformer(Transformer):
         return self._committer.generation == self._membership.generation
 
     def act(self, chance: Random, *, begins: bool = True) -> None:
-        if self.phase is Phase.ENDING and self.pause_before_end:
-            self.pause, self.pause_before_end = self.pause_before_end, 0
+        if self.phase is self.pauses_in and self.pause_to_come:
+            self.pause, self.pause_to_come, self.is_expelled = self.pause_to_come, 0, False
         if self.pause:
             self.pause -= 1
             return

@@ -174,13 +174,20 @@ class TransactionalProducer:
     # ---- requests to the coordinator
 
     def _ask(
-        self, what: str, call: Callable[[SimulatedBroker, Take], None], take: Take, kept_in: TopicPartition = STATE
+        self,
+        what: str,
+        call: Callable[[SimulatedBroker, Take], None],
+        take: Take,
+        kept_in: TopicPartition = STATE,
+        *,
+        may_be_late: bool = False,
     ) -> None:
+        """`may_be_late`: carried out after its connection was closed too, if its transaction was given up since."""
         coordinator = self._cluster.elected_leader(kept_in)
         if coordinator is None:
             return
         attempt = self._wait()
-        is_closed = False
+        is_closed, sent_as = False, self._producer
 
         def lost() -> None:
             nonlocal is_closed
@@ -197,7 +204,8 @@ class TransactionalProducer:
             self._cluster.network.post(f"answer to {self._id}, which {what}: {error.name}", deliver, lost)
 
         def deliver() -> None:
-            if is_closed or self._attempt != attempt:
+            is_late = is_closed or self._attempt != attempt
+            if is_late and not (may_be_late and (self._bumps or self._producer != sent_as)):
                 return  # its connection is closed: the broker carries it out no more
             if not self._cluster.lives(coordinator):
                 lost()

@@ -6,6 +6,7 @@ transaction is about to change is not answered. Its successor has the same trans
 """
 
 from collections.abc import Sequence
+from functools import partial
 from random import Random
 
 from odradek.base.errors import ErrorCode
@@ -31,6 +32,9 @@ _TRANSACTIONAL_ID = "transformer"
 _READ_BYTES = 1_000_000
 _RECORDS_MAX = 3
 _RECORDS_MAX_AT_THE_END = 200
+_ABORTS_AFTER_SILENCE = 0.5
+_REST = (0, 40)
+"""Number of times that a program which has aborted so could begin anew, and doesn't: it is restarted."""
 
 
 class Transformer(ResumingProducer[int]):
@@ -61,6 +65,7 @@ class Transformer(ResumingProducer[int]):
         self._offsets = offsets
         self._next = 0  # the position behind the transaction
         self._committer = Committer()
+        self._rests = 0
 
     @property
     def position(self) -> int | None:
@@ -70,8 +75,15 @@ class Transformer(ResumingProducer[int]):
     def _go_on(self, chance: Random) -> None:
         if self.phase is Phase.ADDING_OFFSETS:
             self._ask("adds its offset", self._add_offset, self._offset_added)
+        elif self.phase is Phase.COMMITTING_OFFSETS and self._gave_up and chance.random() < _ABORTS_AFTER_SILENCE:
+            self._abort()  # with a commit of its offset that may be on its way
+            self._rests = chance.randint(*_REST)
+        elif self.phase is Phase.NEW and self._rests and not self.hurries:
+            self._rests -= 1
         elif self.phase is Phase.COMMITTING_OFFSETS:
-            self._ask("commits its offset", self._commit_offset, self._offset_committed, OFFSETS)
+            assert self._producer is not None
+            commit = partial(self._commit_offset, self._producer, self._committer, self._next)
+            self._ask("commits its offset", commit, self._offset_committed, OFFSETS, may_be_late=True)
         elif self.phase is Phase.READY and self.hurries:
             self._begin(chance)
         else:
@@ -148,13 +160,14 @@ class Transformer(ResumingProducer[int]):
     def _all_written(self) -> None:
         self.phase = Phase.COMMITTING_OFFSETS
 
-    def _commit_offset(self, coordinator: SimulatedBroker, answer: Take) -> None:
-        assert self._producer is not None
+    def _commit_offset(
+        self, producer: Producer, committer: Committer, offset: int, coordinator: SimulatedBroker, answer: Take
+    ) -> None:
         coordinator.groups.offsets.commit_in_transaction(
             TRANSFORMERS,
-            self._committer,
-            CommittingProducer(self._id, self._producer.id, self._producer.epoch),
-            {self.source: CommittedOffset(self._next, -1, "", TIMESTAMP_MS)},
+            committer,
+            CommittingProducer(self._id, producer.id, producer.epoch),
+            {self.source: CommittedOffset(offset, -1, "", TIMESTAMP_MS)},
             lambda errors: answer(errors[self.source], None),
             add=self._adds_by_leaders,
         )

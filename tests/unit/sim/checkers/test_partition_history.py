@@ -37,6 +37,14 @@ def test_the_watermark_of_a_leader_does_not_go_back(replicas: Replicas) -> None:
         replicas.look(0, 0, leads=True)
 
 
+def test_an_end_that_was_told_does_not_go_back() -> None:
+    history = PartitionHistory("orders-0")
+    for broker_id, offset in ((0, 3), (1, 3), (1, 5)):
+        history.end_told(broker_id, offset)
+    with pytest.raises(Violation, match="leader 2 tells the end 4, 5 was told before"):
+        history.end_told(2, 4)
+
+
 def test_the_watermark_is_inside_of_the_log(replicas: Replicas) -> None:
     with pytest.raises(Violation, match="has watermark 1"):
         replicas.look(0, 1)

@@ -122,6 +122,14 @@ def test_a_reader_drops_what_the_broker_names_as_aborted_until_its_marker() -> N
     assert visible_values(data, []) == ([b"aborted", b"committed", b"the next of it"], 5)
 
 
+def test_a_reader_trusts_the_order_of_aborted_transactions() -> None:
+    data = b"".join(
+        [batch(0, 7, b"first"), batch(1, 8, b"second"), *(marker(n, n + 5, committed=False) for n in (2, 3))]
+    )
+    assert visible_values(data, [(0, 7), (1, 8)]) == ([], 4)
+    assert visible_values(data, [(1, 8), (0, 7)]) == ([b"first"], 4)
+
+
 def test_each_record_is_copied_once() -> None:
     check_copies([b"401/1/0", b"402/1/2", b"401/1/1"], 3)
     with pytest.raises(Violation, match=r"\[1\] are copied twice, \[2\] not at all"):
