@@ -11,7 +11,7 @@ from .mutants import MUTANTS
 from .seed_runs import first_failure
 
 STARTS = (0, 100_000, 200_000)
-SEEDS_MAX = 400
+SEEDS_MAX = 200
 
 
 def main() -> None:

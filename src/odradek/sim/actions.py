@@ -99,12 +99,19 @@ class Actions:
         self._cluster.producers[tp] = self._cluster.new_producer(tp)
 
     def topic_is_deleted(self) -> None:
+        """Delete a topic, one of which no broker that is away has a replica if there is one."""
         if topics := self._scratch_topics():
-            topic = self._cluster.chance.choice(topics)
+            away = self._cluster.brokers.keys() - self._cluster.world.znodes.registered.keys()
+            others = [name for name in topics if not away & self._brokers_of(name)]
+            topic = self._cluster.chance.choice(others or topics)
             self._cluster.trace.append(f"topic {topic} is to be deleted")
             self._cluster.world.mark_for_deletion(topic)
             for tp in self._cluster.partitions_of(topic):
                 del self._cluster.producers[tp]
+
+    def _brokers_of(self, topic: str) -> set[int]:
+        partitions = self._cluster.partitions_of(topic)
+        return {broker_id for tp in partitions for broker_id in self._cluster.replicas_of(tp).replicas}
 
     # ---- replication and time
 
@@ -194,14 +201,14 @@ class Actions:
             self._read_from(broker, tp)
 
     def consumer_asks_for_end(self) -> None:
-        """Ask the present leaders for the ends of their partitions, as ListOffsets does; one that doesn't know it yet
-        says so."""
-        for tp, history in self._cluster.histories.items():
-            leader = self._cluster.elected_leader(tp) if tp in self._cluster.consumed else None
+        """Ask the present leaders for the ends that a reader of committed records sees, as ListOffsets does; one that
+        doesn't know its end yet says so."""
+        for tp in self._cluster.committed_reader.positions:
+            leader = self._cluster.elected_leader(tp)
             if leader is not None and self._cluster.coordinates(leader, tp):
                 committed = leader.replicas.partitions[tp].committed
                 if committed.end_is_known:
-                    history.end_told(leader.id, committed.visible_end(IsolationLevel.READ_UNCOMMITTED))
+                    self._cluster.transactions.end_told(tp, committed.visible_end(IsolationLevel.READ_COMMITTED))
 
     def _leaders(self, tp: TopicPartition) -> list[SimulatedBroker]:
         """Return the brokers that believe they lead, the present leader first."""
@@ -263,7 +270,7 @@ class Actions:
         self._cluster.chance.choice(self._cluster.transactional).act(self._cluster.chance)
 
     def everything_moves(self) -> None:
-        """One hop of most messages, fetches and transactions: a transaction takes dozens, between two faults too."""
+        """One hop of most messages, fetches, transactions and groups: each takes dozens, between two faults too."""
         for broker in self._cluster.awake():
             broker.load_coordinators()
             for leader_id in broker.fetchers.leaders():
@@ -271,6 +278,8 @@ class Actions:
         for producer in (*self._cluster.transactional, *self._cluster.copying.transformers):
             producer.act(self._cluster.chance)
         self._cluster.bank.teller_acts()
+        for member in () if self._cluster.options.transactions else self._cluster.members:
+            member.act(self._cluster.chance)
         for message in self._cluster.network.first_ones():
             if self._cluster.chance.random() < 0.8:
                 self._cluster.network.arrive(message)

@@ -5,6 +5,8 @@ One broker at a time loses what it had not flushed: only while everybody else is
 promises to survive.
 """
 
+import re
+
 from odradek.broker.controller.core.events import ControlledShutdownAsked
 from odradek.broker.replication.core.isr import IsrChange
 from odradek.sim.broker import SimulatedBroker
@@ -14,8 +16,11 @@ from odradek.sim.options import LEDGER
 _CLOCK_ERRORS_MS = (-8_000, -1_000, 0, 1_000, 8_000)
 """Less than a transaction may last: its coordinator goes by the wall clock, as Apache Kafka's does."""
 _LARGE_CLOCK_ERRORS_MS = (-3_600_000, 3_600_000)
-_COMMIT_IS_RELEASED = 0.15
-"""Commits of group members are held for longer than other messages: a rebalance takes many steps."""
+_STAYS_AWAY = 0.9
+"""Share of the chances to come back, while a topic is deleted, that a broker without a replica of it doesn't take."""
+_COMMIT_IS_RELEASED = 0.2
+"""Commits of group members are held for longer than other messages: until the members of the next generation commit."""
+_COMMIT = re.compile(r"member \d+ commits in generation (-?\d+) ")
 
 
 def _is_transactional_batch(text: str) -> bool:
@@ -30,8 +35,10 @@ def _is_verification_answer(text: str) -> bool:
     return text.startswith("answer of ") and " to the verification of " in text
 
 
-def _is_commit(text: str) -> bool:
-    return text.startswith("member ") and " commits at " in text
+def _generation_of_commit(text: str) -> int | None:
+    """Return the generation if the message is a commit of a group's member."""
+    found = _COMMIT.match(text)
+    return None if found is None else int(found[1])
 
 
 def _is_isr_answer(text: str) -> bool:
@@ -80,14 +87,12 @@ class Faults:
             network.delay(chance.choice(loose))
 
     def message_is_released(self) -> None:
-        releases_commits = self._cluster.chance.random() < _COMMIT_IS_RELEASED
-        held = [
-            message
-            for message in self._cluster.network.messages
-            if message.is_held and (releases_commits or not _is_commit(message.text))
-        ]
+        held = [message for message in self._cluster.network.messages if message.is_held]
         if held:
-            self._cluster.chance.choice(held).is_held = False
+            message = self._cluster.chance.choice(held)
+            generation = _generation_of_commit(message.text)
+            if generation is None or self._cluster.group.generation != generation:
+                message.is_held = generation is not None and self._cluster.chance.random() >= _COMMIT_IS_RELEASED
 
     def pipe_is_full(self) -> None:
         """The receiver of a channel reads nothing more: requests wait in it, answers don't come."""
@@ -253,12 +258,15 @@ class Faults:
 
     def _without_deleted_topics(self) -> list[int]:
         """Return the brokers with a session that have no replica of the topics that are being deleted."""
-        znodes = self._cluster.world.znodes
-        deleted = [tp for topic in sorted(znodes.to_delete) for tp in self._cluster.partitions_of(topic)]
-        involved = {broker_id for tp in deleted for broker_id in self._cluster.replicas_of(tp).replicas}
-        if not deleted or self._cluster.weak is not None:
+        involved, registered = self._with_deleted_topics(), self._cluster.world.znodes.registered
+        if not involved or self._cluster.weak is not None:
             return []
-        return [each for each in self._cluster.broker_ids if each in znodes.registered and each not in involved]
+        return [each for each in self._cluster.broker_ids if each in registered and each not in involved]
+
+    def _with_deleted_topics(self) -> set[int]:
+        """Return the brokers with a replica of the topics that are being deleted."""
+        deleted = [tp for topic in self._cluster.world.znodes.to_delete for tp in self._cluster.partitions_of(topic)]
+        return {broker_id for tp in deleted for broker_id in self._cluster.replicas_of(tp).replicas}
 
     def session_of_dead_broker_expires(self) -> None:
         dead = sorted(self._cluster.world.znodes.registered.keys() - self._cluster.brokers.keys())
@@ -277,6 +285,8 @@ class Faults:
             if b not in self._cluster.brokers or b not in self._cluster.world.znodes.registered
         ]
         gone = [b for b in absent if b not in self._cluster.network.frozen | self._cluster.network.cut_off]
+        if self._cluster.world.znodes.to_delete and self._cluster.chance.random() < _STAYS_AWAY:
+            gone = [b for b in gone if b not in self._cluster.brokers or b in self._with_deleted_topics()]
         if gone:
             broker_id = self._cluster.chance.choice(gone)
             if broker_id not in self._cluster.lost_tail or (

@@ -11,6 +11,8 @@ from odradek.sim.invariants import Invariants
 HEALING_ROUNDS = 400
 ROUND_MS = 100
 WARM_UP_ROUNDS = 100
+_LATE_ROUNDS = 50
+"""Rounds after which a broker that waits for the deletion of topics is back in any case."""
 _BYTES = 100_000
 
 
@@ -35,20 +37,41 @@ class Healing:
         if cluster.world.context is None and cluster.world.znodes.registered:
             cluster.world.elect_controller(min(cluster.world.znodes.registered))
         cluster.world.run()
+        late = self._return_all()
+        for number in range(HEALING_ROUNDS):
+            for broker_id, topics in list(late.items()):
+                if number == _LATE_ROUNDS or not topics & cluster.world.znodes.to_delete:
+                    cluster.bring_back(broker_id)
+                    del late[broker_id]
+            if not late and difference(cluster) is None:
+                check_end(cluster)
+                return
+            self._round()
+        raise Violation(f"no convergence: {difference(cluster)}")
+
+    def _return_all(self) -> dict[int, set[str]]:
+        """Bring brokers back. Return those that live without a session, with the topics that are being deleted and have
+        no replica there: the brokers come back when that is done, and have to learn of it then."""
+        cluster = self._cluster
+        late: dict[int, set[str]] = {}
         for broker_id in cluster.broker_ids:
             broker = cluster.brokers.get(broker_id)
             if broker is not None and not broker.logs.table.all_online:
                 cluster.end_process(broker, broker.crash)  # somebody has replaced the disk, or its cable
                 if broker_id in cluster.world.znodes.registered:
                     cluster.lose(broker_id)
-            if broker_id not in cluster.brokers or broker_id not in cluster.world.znodes.registered:
+            if broker_id in cluster.brokers and broker_id in cluster.world.znodes.registered:
+                continue
+            others = {name for name in cluster.world.znodes.to_delete if not self._has_replica(broker_id, name)}
+            if broker_id in cluster.brokers and others:
+                late[broker_id] = others
+            else:
                 cluster.bring_back(broker_id)
-        for _ in range(HEALING_ROUNDS):
-            if difference(cluster) is None:
-                check_end(cluster)
-                return
-            self._round()
-        raise Violation(f"no convergence: {difference(cluster)}")
+        return late
+
+    def _has_replica(self, broker_id: int, topic: str) -> bool:
+        partitions = self._cluster.partitions_of(topic)
+        return any(broker_id in self._cluster.replicas_of(tp).replicas for tp in partitions)
 
     def warm_up(self) -> None:
         """Let groups form and transactions begin before the first fault, so that there is something to disturb."""
@@ -62,7 +85,7 @@ class Healing:
     def _round(self, *, begins: bool = False) -> None:
         cluster = self._cluster
         if cluster.world.context is None:
-            cluster.world.elect_controller(0)
+            cluster.world.elect_controller(min(cluster.world.znodes.registered, default=0))
         cluster.world.run()
         for broker in cluster.brokers.values():
             broker.load_coordinators()

@@ -1,7 +1,8 @@
 """Invariants of a simulated cluster, to be checked after each step."""
 
-from odradek.model.topology import TopicPartition
+from odradek.model.topology import LeaderAndIsr, TopicPartition
 from odradek.sim.broker import SimulatedBroker
+from odradek.sim.checkers.partition_history import PartitionHistory
 from odradek.sim.checkers.violation import Violation
 from odradek.sim.cluster import SimulatedCluster
 
@@ -20,6 +21,8 @@ class Invariants:
             history.check()
             if tp.topic not in to_delete and (state := states.get(tp)) is not None:
                 history.check_isr(state, self._cluster.lost_tail)
+                if tp in self._cluster.consumed:
+                    self._check_end(tp, history, state)
         self._check_clients()
         if (
             self._cluster.weak is not None
@@ -27,6 +30,15 @@ class Invariants:
             and self._cluster.is_well(self._cluster.weak)
         ):
             self._cluster.weak = None
+
+    def _check_end(self, tp: TopicPartition, history: PartitionHistory, state: LeaderAndIsr) -> None:
+        """Check the end that the present leader would tell a consumer, once it knows it."""
+        leader = self._cluster.brokers.get(state.leader)
+        replica = None if leader is None else leader.replicas.partitions.get(tp)
+        if replica is None or replica.leader_epoch != state.leader_epoch or not replica.is_leader:
+            return
+        if replica.committed.end_is_known:
+            history.end_told(state.leader, replica.high_watermark)
 
     def check_receiver(self, broker_id: int | None) -> None:
         """Check the logs of a broker that has received a message: nothing else of brokers has changed."""

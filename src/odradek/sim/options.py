@@ -91,6 +91,7 @@ _CALM_WEIGHTS = {
     "time_passes": 12,
 }
 """Faults end sooner than in other stories: a transfer, or a rebalance of a group, needs many steps in a row."""
+_CALM_GROUP_WEIGHTS = {**_CALM_WEIGHTS, "everything_moves": 100, "member_stalls": 10}
 _BANK_WEIGHTS = {**_CALM_WEIGHTS, "teller_acts": 40, "teller_is_replaced": 2, "balances_are_read": 6}
 _COPIES_IN_GROUP_WEIGHTS = {
     **_CALM_WEIGHTS,
@@ -164,7 +165,8 @@ class Options:
             weights={**WEIGHTS, **(_GROUP_WEIGHTS if groups else _NO_GROUP_WEIGHTS), **_faults(chance)},
         )
         if chance.random() >= 0.3:
-            return drawn
+            is_calm = groups and Random(f"group of {seed}").random() < 0.5
+            return replace(drawn, weights={**drawn.weights, **_CALM_GROUP_WEIGHTS}) if is_calm else drawn
         drawn, luck = drawn._with_transactions(chance), Random(f"bank of {seed}")
         if Random(f"copies of {seed}").random() < 0.6:
             drawn = drawn._with_copies_in_group()

@@ -19,6 +19,11 @@ class GroupHistory:
         self._members: set[str] = set()  # that joined it
         self._contradictions: list[str] = []
 
+    @property
+    def generation(self) -> int:
+        """The generation of the last join."""
+        return self._generation
+
     def check(self) -> None:
         if self._contradictions:
             raise Violation(self._contradictions[0])

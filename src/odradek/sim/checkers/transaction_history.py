@@ -32,6 +32,7 @@ class TransactionHistory:
         self._written: dict[str, dict[TopicPartition, list[bytes]]] = {}
         self._seen: dict[TopicPartition, list[bytes]] = defaultdict(list)
         self._stable: dict[tuple[object, TopicPartition, int], int] = {}
+        self._told: dict[TopicPartition, int] = {}
         self._contradictions: list[str] = []
 
     @property
@@ -62,6 +63,13 @@ class TransactionHistory:
         if offset < before:
             raise Violation(f"{tp}: the last stable offset went back from {before} to {offset} in epoch {epoch}")
         self._stable[life, tp, epoch] = offset
+
+    def end_told(self, tp: TopicPartition, offset: int) -> None:
+        """The last stable offset that leaders tell, one after the other, never goes back (KIP-207)."""
+        before = self._told.get(tp, 0)
+        if offset < before:
+            raise Violation(f"{tp}: the last stable offset {offset} is told, {before} was told before")
+        self._told[tp] = offset
 
     def check(self) -> None:
         if self._contradictions:

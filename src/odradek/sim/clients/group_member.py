@@ -43,7 +43,7 @@ class GroupMember(GroupMembership):
 
     def is_commit(self, text: str) -> bool:
         """Return whether a message with this text is a commit of the member."""
-        return text.startswith(f"member {self.number} commits at ")
+        return text.startswith(f"member {self.number} commits in generation ")
 
     def stall(self, acts: int) -> None:
         """Send a commit, and do nothing so many times."""
@@ -98,7 +98,8 @@ class GroupMember(GroupMembership):
 
     def _send_commit(self, coordinator: SimulatedBroker) -> None:
         committer = Committer(self.member_id, None, self.generation)
-        self._ask(coordinator, "commits", partial(self._commit, committer, dict(self.positions), self._attempt + 1))
+        commit = partial(self._commit, committer, dict(self.positions), self._attempt + 1)
+        self._ask(coordinator, f"commits in generation {self.generation}", commit)
 
     def _commit(
         self,

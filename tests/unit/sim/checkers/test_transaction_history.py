@@ -122,6 +122,15 @@ def test_a_reader_drops_what_the_broker_names_as_aborted_until_its_marker() -> N
     assert visible_values(data, []) == ([b"aborted", b"committed", b"the next of it"], 5)
 
 
+def test_a_stable_end_that_was_told_does_not_go_back() -> None:
+    history = TransactionHistory()
+    for offset in (3, 3, 5):
+        history.end_told(A, offset)
+    history.end_told(B, 1)
+    with pytest.raises(Violation, match="the last stable offset 4 is told, 5 was told before"):
+        history.end_told(A, 4)
+
+
 def test_a_reader_trusts_the_order_of_aborted_transactions() -> None:
     data = b"".join(
         [batch(0, 7, b"first"), batch(1, 8, b"second"), *(marker(n, n + 5, committed=False) for n in (2, 3))]
