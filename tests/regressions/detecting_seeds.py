@@ -56,7 +56,6 @@ NOT_FOUND = frozenset(
     {
         "KAFKA-15449: offsets in a transaction are not verified",
         "KAFKA-14055: compaction drops markers of transactions with records",
-        "KIP-570: a late StopReplica of a former leader epoch is obeyed",
         "KAFKA-9235: coordinators keep their state after StopReplica",
     }
 )

@@ -17,7 +17,7 @@ from odradek.broker.coordinator.transactions.transaction_log import TransactionL
 from odradek.broker.log.core.cleaned_transactions import CleanedTransactions
 from odradek.broker.log.core.producer_state import ProducerStates
 from odradek.broker.log.core.verification import VERIFICATION_OFF, Verifications
-from odradek.broker.log.files import partition_log
+from odradek.broker.log.files import log_truncation
 from odradek.broker.log.files.partition_log import PartitionLog
 from odradek.broker.replication.committed_log import CommittedLog
 from odradek.broker.replication.leader.transactional_appends import TransactionalAppends
@@ -163,7 +163,7 @@ def markers_go_with_the_first_cleaning(patch: pytest.MonkeyPatch) -> None:
 
 
 def producers_survive_truncation(patch: pytest.MonkeyPatch) -> None:
-    patch.setattr(partition_log, "rebuild_producers", lambda *_: None)
+    patch.setattr(log_truncation, "rebuild_producers", lambda *_: None)
 
 
 TRANSACTION_MUTANTS: dict[str, Plant] = {

@@ -152,13 +152,13 @@ class Faults:
         held back: it names the registration that the leader saw (KIP-903)."""
         context = self._cluster.world.context
         if context is None or not context.brokers:
-            return  # nobody would notice
+            return  # nobody would notice; nor would the next controller, if it were this one
         asked = [
             (change, joining)
             for leader in self._cluster.awake()
             for change in leader.wanted_isr.values()
             for joining in set(change.isr).difference(leader.isr_of(change.partition))
-            if joining in self._cluster.brokers
+            if joining in self._cluster.brokers and joining != context.broker_id
         ]
         for change, joining in sorted(asked, key=lambda each: (each[0].partition, each[1])):
             broker = self._cluster.brokers[joining]
