@@ -86,6 +86,7 @@ class BatchCollector:
         self._topics = topics
         self._dead_letters = dead_letters
         self._bytes_per_record: float | None = None
+        self._columns: tuple[list[Column], list[Column]] | None = None  # the same for every batch
 
     def collect(self, batch: "DataFrame", number: int) -> CollectedBatch | None:
         """Compute the batch and return its rows; None if it is not small, or has come to too much."""
@@ -94,7 +95,10 @@ class BatchCollector:
         records = records_between(batch_offsets(self._checkpoint, number - 1), batch_offsets(self._checkpoint, number))
         if records > collected_records_max(self._bytes_per_record):
             return None
-        frame = self._frame(batch)
+        if self._columns is None:
+            self._columns = self._selected(batch)
+        staged, collected = self._columns
+        frame = batch.select(*staged).select(*collected)
         try:
             rows = frame.toArrow()
         except PySparkException as error:
@@ -106,8 +110,8 @@ class BatchCollector:
             self._bytes_per_record = rows.nbytes / records
         return CollectedBatch(rows, frame.schema)
 
-    def _frame(self, batch: "DataFrame") -> "DataFrame":
-        """The batch with the columns of its tables, and in `records` the records of each row."""
+    def _selected(self, batch: "DataFrame") -> "tuple[list[Column], list[Column]]":
+        """Columns of two steps, after which a row has the columns of its table, and its records in `records`."""
         from pyspark.sql import functions as F
 
         tables = [F.col(f"v{branch}") for branch in self._tables]
@@ -121,7 +125,10 @@ class BatchCollector:
             columns = record_columns(sink, self._dead_letters, F.col(f"_key{at}"), F.col(f"_value{at}"))
             records.append(F.when(is_of_branch, F.struct(*columns)))
         found = F.array_compact(F.array(*records)).alias(RECORDS)
-        return batch.select(BRANCH, LETTER, *tables, *staged).select(BRANCH, *tables, found)
+        return [F.col(BRANCH), F.col(LETTER), *tables, *staged], [F.col(BRANCH), *tables, found]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_columns": None}  # they belong to a session
 
     def _letter(self) -> "Column":
         from pyspark.sql import functions as F
