@@ -95,4 +95,5 @@ def test_replica_verification_finds_no_difference(targets: list[Target], kafka_l
 
 def test_zookeeper_shell_sees_the_broker(odradek_cluster: OdradekCluster, kafka_lib: Path) -> None:
     printed = run_alone(kafka_lib, "zookeeper-shell", "-server", odradek_cluster.zookeeper, "ls", "/brokers/ids")
-    assert (printed.returncode, printed.stdout.splitlines()[-1]) == (0, "[0]"), "as Apache Kafka's broker 0"
+    # Another thread of the shell prints the event of its connection, before the answer or after it.
+    assert (printed.returncode, "[0]" in printed.stdout.splitlines()) == (0, True), "as Apache Kafka's broker 0"

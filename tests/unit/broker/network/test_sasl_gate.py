@@ -223,7 +223,7 @@ def test_clients_that_log_in_and_leave_keep_one_thread_busy_and_others_are_sprea
         client = served_by_three_threads.connect()
         client.log_in()
         client.socket.close()
-    eventually(lambda: served_by_three_threads.server.connections == 0)
+        eventually(lambda: served_by_three_threads.server.connections == 0)
     assert accepted() == [20, 0, 0]
     for _ in range(6):
         client = served_by_three_threads.connect()
