@@ -20,7 +20,7 @@ from odradek.broker.log.core.validation import BatchRules, check_records
 from odradek.broker.main import COLLECTOR_THRESHOLDS
 from odradek.protocol.decoding_steps import STEPS_MAX
 
-DEARER_MAX = 4
+DEARER_MAX = 2
 # What a produce request can name within its steps.
 PARTITIONS_MAX = 23_000
 
