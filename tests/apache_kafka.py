@@ -8,6 +8,7 @@ from pathlib import Path
 
 from class_archive import class_path
 from java_program import SHORT_LIVED
+from obtaining import Unobtainable
 from odradek.local.java import find_java
 from odradek.local.server_process import ServerProcess, serves
 from odradek.local.zookeeper_server import EmbeddedZooKeeper, free_port
@@ -31,10 +32,6 @@ log4j.appender.out=org.apache.log4j.ConsoleAppender
 log4j.appender.out.layout=org.apache.log4j.PatternLayout
 log4j.appender.out.layout.ConversionPattern=%d{HH:mm:ss.SSS} %p %m (%c{1})%n
 """
-
-
-class Unobtainable(Exception):
-    """Kafka can't be had on this machine; the message says why."""
 
 
 def jars_of(project: str, variable: str) -> Path:

@@ -138,7 +138,8 @@ def _loaded(jars: Path, place: Path) -> Sequence[str]:
 
 
 if __name__ == "__main__":
-    from apache_kafka import Unobtainable, kafka_jars
+    from apache_kafka import kafka_jars
+    from obtaining import Unobtainable
 
     try:
         make_zookeeper()

@@ -15,10 +15,11 @@ from hypothesis import HealthCheck, settings
 from xdist.remote import Producer as LogProducer
 from xdist.scheduler import LoadFileScheduling
 
-from apache_kafka import KafkaPeer, Unobtainable, kafka4_jars, kafka_jars
+from apache_kafka import KafkaPeer, kafka4_jars, kafka_jars
 from class_archive import share_zookeeper_classes
 from coordination_server import coordination_server
 from forked_brokers import fork_brokers
+from obtaining import skipped_if_unobtainable
 from odradek.base import logs
 from odradek.local import zookeeper_server as server
 
@@ -154,19 +155,15 @@ def zookeeper(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 @pytest.fixture(scope="session")
 def kafka_lib() -> Path:
     """The directory of Apache Kafka's jars: `java -cp "DIR/*" CLASS` runs any of its tools."""
-    try:
+    with skipped_if_unobtainable():
         return kafka_jars()
-    except Unobtainable as reason:
-        pytest.skip(str(reason))
 
 
 @pytest.fixture(scope="session")
 def kafka4_lib() -> Path:
     """The directory of the clients of Apache Kafka 4."""
-    try:
+    with skipped_if_unobtainable():
         return kafka4_jars()
-    except Unobtainable as reason:
-        pytest.skip(str(reason))
 
 
 @pytest.fixture(scope="session")

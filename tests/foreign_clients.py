@@ -7,14 +7,12 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+from obtaining import Unobtainable
+
 _HERE = Path(__file__).parent
 _TOOLS = Path(os.environ.get("ODRADEK_TOOLS") or _HERE.parent / ".tools")
 _FETCH_S_MAX = 600.0
 _RDKAFKA = "0.38.0"
-
-
-class Unobtainable(Exception):
-    """The client can't be had on this machine; the message says why."""
 
 
 def kafkajs_program(script: str = "admin.js") -> list[str]:

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+from obtaining import Unobtainable
 from odradek.local.zookeeper_server import free_port
 
 _PROGRAMS = ("krb5kdc", "kadmin.local", "kdb5_util", "kinit")
@@ -15,10 +16,6 @@ _CONFIG = {
     "libdefaults": {"dns_canonicalize_hostname": "false", "rdns": "false", "udp_preference_limit": "1"},
     "realms": {"$realm": {"kdc": "127.0.0.1:$port0"}},
 }
-
-
-class Unobtainable(Exception):
-    """A realm can't be had on this machine; the message says why."""
 
 
 class KerberosRealm:

@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from apache_kafka import KafkaPeer
-from foreign_clients import Unobtainable
+from obtaining import skipped_if_unobtainable
 
 from .admin_stories import (
     Story,
@@ -33,11 +33,8 @@ def test_every_call_has_the_same_answer(
     bootstrap: str, kafka_peer: KafkaPeer, tell: Callable[[str, str], Story]
 ) -> None:
     name = unused_name()
-    try:
-        with ThreadPoolExecutor(2) as both:  # clients wait a lot before they ask again
-            ours, theirs = both.map(tell, (bootstrap, kafka_peer.bootstrap_servers), (name, name))
-    except Unobtainable as reason:
-        pytest.skip(str(reason))
+    with skipped_if_unobtainable(), ThreadPoolExecutor(2) as both:  # clients wait a lot before they ask again
+        ours, theirs = both.map(tell, (bootstrap, kafka_peer.bootstrap_servers), (name, name))
     assert [call for call, _ in ours] == [call for call, _ in theirs]
     for (call, our_answer), (_, their_answer) in zip(ours, theirs, strict=True):
         assert (call, our_answer) == (call, their_answer)

@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from apache_kafka import Unobtainable, jars_of
+from apache_kafka import jars_of
 from java_program import java
+from obtaining import skipped_if_unobtainable
 from odradek.local.zookeeper_server import free_port
 from waiting import eventually
 
@@ -24,10 +25,8 @@ PATIENCE_S = 120
 
 
 def test_connect_copies_a_file_exactly_once_while_its_workers_are_killed(cluster: OwnCluster, tmp_path: Path) -> None:
-    try:
+    with skipped_if_unobtainable():
         jars = jars_of("streams", "ODRADEK_STREAMS_LIB")
-    except Unobtainable as reason:
-        pytest.skip(str(reason))
     source, topic, group, port = tmp_path / "source.txt", unused_name(), unused_name(), free_port()
     cluster.create_topic(topic, (0, 1, 2), min_insync_replicas="2")
     worker = tmp_path / "worker.properties"

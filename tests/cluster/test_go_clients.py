@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from foreign_clients import Unobtainable, go_sasl_program
+from foreign_clients import go_sasl_program
+from obtaining import skipped_if_unobtainable
 
 from .conftest import unused_name
 from .test_secured_broker import PASSWORD, Secured, secured
@@ -19,10 +20,8 @@ LIMIT_S = 100
 
 @pytest.fixture(scope="module")
 def program() -> list[str]:
-    try:
+    with skipped_if_unobtainable():
         return go_sasl_program()
-    except Unobtainable as reason:
-        pytest.skip(str(reason))
 
 
 def found_by(command: list[str], client: str, secured: Secured, protocol: str, mechanism: str, password: str) -> Any:

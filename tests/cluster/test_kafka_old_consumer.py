@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Producer
 
-from apache_kafka import Unobtainable, jars_of
+from apache_kafka import jars_of
 from java_program import java
+from obtaining import skipped_if_unobtainable
 from odradek.apps.legacy.consumer import ZooKeeperConsumer
 from odradek.apps.legacy.member import MemberSettings
 from odradek.client.record_reader import records_in
@@ -27,10 +28,8 @@ PATIENCE_S = 90
 
 @pytest.fixture(scope="module")
 def jars() -> Path:
-    try:
+    with skipped_if_unobtainable():
         return jars_of("kafka-1.1", "ODRADEK_KAFKA_1_1_LIB")
-    except Unobtainable as reason:
-        pytest.skip(str(reason))
 
 
 @contextmanager

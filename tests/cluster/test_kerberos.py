@@ -11,7 +11,8 @@ import pytest
 from kafka import KafkaConsumer, KafkaProducer
 
 from kafka_tools import KafkaTools
-from kerberos_realm import KerberosRealm, Unobtainable, kerberos_realm
+from kerberos_realm import KerberosRealm, kerberos_realm
+from obtaining import skipped_if_unobtainable
 from odradek.base.config.properties import format_properties
 from odradek.client.broker_client import BrokerClient, ConnectionFailed
 from odradek.client.client_security import ClientSecurity
@@ -71,29 +72,24 @@ class Kerberized:
 @pytest.fixture(scope="module")
 def kerberized(zookeeper: str, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Kerberized]:
     directory, port = tmp_path_factory.mktemp("kerberos"), free_port()
-    try:
-        with kerberos_realm(directory) as realm:
-            keytabs = {
-                name: realm.keytab(name) for name in (SERVICE, "alice", "App.orders/localhost", "other/localhost")
+    with skipped_if_unobtainable(), kerberos_realm(directory) as realm:
+        keytabs = {name: realm.keytab(name) for name in (SERVICE, "alice", "App.orders/localhost", "other/localhost")}
+        broker = OwnBroker(directory, zookeeper, **STEADY)
+        broker.set(
+            {
+                "listeners": f"PLAINTEXT://127.0.0.1:{broker.port},KERBEROS://localhost:{port}",
+                "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,KERBEROS:SASL_PLAINTEXT",
+                "inter.broker.listener.name": "KERBEROS",
+                "sasl.kerberos.service.name": "kafka",
+                "sasl.kerberos.principal.to.local.rules": r"RULE:[2:$1](App\..*)s/App\.(.*)/$1/g,DEFAULT",
+                "listener.name.kerberos.gssapi.sasl.jaas.config": f"{KERBEROS_MODULE} required useKeyTab=true "
+                f'storeKey=true keyTab="{keytabs[SERVICE]}" principal="{SERVICE}@{realm.name}";',
+                "connection.failed.authentication.delay.ms": "20",
+                "odradek.audit.dir": str(directory / "audit"),
             }
-            broker = OwnBroker(directory, zookeeper, **STEADY)
-            broker.set(
-                {
-                    "listeners": f"PLAINTEXT://127.0.0.1:{broker.port},KERBEROS://localhost:{port}",
-                    "listener.security.protocol.map": "PLAINTEXT:PLAINTEXT,KERBEROS:SASL_PLAINTEXT",
-                    "inter.broker.listener.name": "KERBEROS",
-                    "sasl.kerberos.service.name": "kafka",
-                    "sasl.kerberos.principal.to.local.rules": r"RULE:[2:$1](App\..*)s/App\.(.*)/$1/g,DEFAULT",
-                    "listener.name.kerberos.gssapi.sasl.jaas.config": f"{KERBEROS_MODULE} required useKeyTab=true "
-                    f'storeKey=true keyTab="{keytabs[SERVICE]}" principal="{SERVICE}@{realm.name}";',
-                    "connection.failed.authentication.delay.ms": "20",
-                    "odradek.audit.dir": str(directory / "audit"),
-                }
-            )
-            with running(broker):
-                yield Kerberized(broker, realm, keytabs, directory, port)
-    except Unobtainable as reason:
-        pytest.skip(str(reason))
+        )
+        with running(broker):
+            yield Kerberized(broker, realm, keytabs, directory, port)
 
 
 def test_kafka_s_own_tools(

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 from confluent_kafka import Consumer, KafkaError, Producer, TopicPartition
 
-from foreign_clients import Unobtainable, kafkajs_login
+from foreign_clients import kafkajs_login
 from kafka_tools import KafkaTools
+from obtaining import skipped_if_unobtainable
 from odradek.base.config.login_classes import LOGINS, VALIDATORS
 from odradek.base.config.properties import format_properties
 from odradek.client.broker_client import BrokerClient, ConnectionFailed
@@ -145,10 +146,8 @@ def test_librdkafka_is_told_of_a_refused_token(tokens: Tokens) -> None:
 def test_kafkajs(tokens: Tokens) -> None:
     topic, issuer = unused_name(), tokens.endpoints.issuer
     tokens.broker.create_topic(topic)
-    try:
+    with skipped_if_unobtainable():
         found = kafkajs_login(tokens.bootstrap, topic, "oauthbearer", "", issuer.token(tokens.endpoints.claims))
-    except Unobtainable as reason:
-        pytest.skip(str(reason))
     assert found == {"error": 0, "seen": ["one", "two"]}
     refused = kafkajs_login(tokens.bootstrap, topic, "oauthbearer", "", unsigned(tokens.endpoints.claims))
     assert refused.keys() == {"refused"}, "it takes the refusal for a success, and is closed at its next request"

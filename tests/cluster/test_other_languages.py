@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from foreign_clients import Unobtainable, franz_program, kafkajs_program
+from foreign_clients import franz_program, kafkajs_program
+from obtaining import skipped_if_unobtainable
 
 from .conftest import unused_name
 
@@ -15,10 +16,8 @@ LIMIT_S = 100
 
 
 def found_by(program: Callable[[], list[str]], bootstrap: str) -> Any:
-    try:
+    with skipped_if_unobtainable():
         command = program()
-    except Unobtainable as reason:
-        pytest.skip(str(reason))
     result = subprocess.run(
         [*command, bootstrap, unused_name()], capture_output=True, text=True, timeout=LIMIT_S, check=False
     )

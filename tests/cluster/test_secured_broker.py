@@ -21,8 +21,9 @@ from cryptography.hazmat.primitives.serialization import pkcs12
 from kafka import KafkaConsumer, KafkaProducer
 from kazoo.client import KazooClient
 
-from foreign_clients import Unobtainable, kafkajs_login
+from foreign_clients import kafkajs_login
 from kafka_tools import KafkaTools
+from obtaining import skipped_if_unobtainable
 from odradek.base.config.properties import format_properties
 from odradek.client.broker_client import BrokerClient, ConnectionFailed
 from odradek.client.client_security import ClientSecurity
@@ -214,10 +215,8 @@ def test_kafkajs(secured: Secured, protocol: str, mechanism: str) -> None:
 
     def found(password: str) -> dict[str, object]:
         address, name = secured.bootstrap(protocol), mechanism.lower()
-        try:
+        with skipped_if_unobtainable():
             return dict(kafkajs_login(address, topic, name, "alice", password, *authority))
-        except Unobtainable as reason:
-            pytest.skip(str(reason))
 
     assert found(PASSWORD) == {"error": 0, "seen": ["one", "two"]}
     assert "uthentication failed" in str(found("wrong")["refused"])

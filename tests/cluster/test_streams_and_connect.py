@@ -13,8 +13,9 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, ConfigResource, OffsetSpec  # type: ignore[attr-defined]
 
-from apache_kafka import Unobtainable, jars_of
+from apache_kafka import jars_of
 from java_program import java
+from obtaining import skipped_if_unobtainable
 from waiting import eventually
 
 from .own_cluster import OwnCluster, running_cluster
@@ -30,10 +31,8 @@ LINES = ["all streams lead to kafka", "hello kafka streams", "join kafka summit"
 
 @pytest.fixture(scope="module")
 def jars() -> Path:
-    try:
+    with skipped_if_unobtainable():
         return jars_of("streams", "ODRADEK_STREAMS_LIB")
-    except Unobtainable as reason:
-        pytest.skip(str(reason))
 
 
 @pytest.fixture

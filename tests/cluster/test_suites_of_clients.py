@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from apache_kafka import broker_command
-from foreign_clients import Unobtainable, franz_sources, rdkafka_crate
+from foreign_clients import franz_sources, rdkafka_crate
+from obtaining import skipped_if_unobtainable
 from odradek.apps.lab.cluster import ChaosCluster
 
 pytestmark = [pytest.mark.soak, pytest.mark.timeout(3600)]
@@ -77,10 +78,8 @@ def failures(printed: str) -> str:
 
 @pytest.mark.parametrize("suite", RUST_SUITES)
 def test_rust_rdkafka(cluster: ChaosCluster, suite: str) -> None:
-    try:
+    with skipped_if_unobtainable():
         crate = rdkafka_crate()
-    except Unobtainable as reason:
-        pytest.skip(str(reason))
     options = ["--test-threads=1", "--exact", *(word for name in ELSEWHERE for word in ("--skip", name))]
     command = ["cargo", "test", "--locked", "--test", f"test_{suite}", "--", *options]
     printed = run(command, crate, KAFKA_HOST=cluster.bootstrap, KAFKA_VERSION="3.9", RUST_LOG="off")
@@ -90,10 +89,8 @@ def test_rust_rdkafka(cluster: ChaosCluster, suite: str) -> None:
 @pytest.mark.parametrize("story", ["TestTxnEtl", "TestGroupETL"])
 def test_franz_go(cluster: ChaosCluster, story: str) -> None:
     """Chains of consumers that write what they read, each record once; groups are rebalanced all the time."""
-    try:
+    with skipped_if_unobtainable():
         sources = franz_sources()
-    except Unobtainable as reason:
-        pytest.skip(str(reason))
     variables: Mapping[str, str] = {"KGO_SEEDS": cluster.bootstrap, "KGO_TEST_RECORDS": "50000", "KGO_TEST_RF": "3"}
     command = ["go", "test", "-count=1", "-timeout", f"{SUITE_S_MAX}s", "-run", f"^{story}$", "./pkg/kgo"]
     assert "\nok" in "\n" + run(command, sources, **variables)

@@ -15,7 +15,8 @@ from aiokafka import TopicPartition as AioPartition
 from kafka import KafkaConsumer, KafkaProducer, TopicPartition
 from kafka.structs import OffsetAndMetadata
 
-from foreign_clients import Unobtainable, go_transactions_program, kafkajs_program
+from foreign_clients import go_transactions_program, kafkajs_program
+from obtaining import skipped_if_unobtainable
 from odradek.client.cluster_client import ClusterClient
 from odradek.client.group_admin import committed_offsets
 from odradek.model.topology import TopicPartition as Partition
@@ -81,10 +82,8 @@ def test_aiokafka(bootstrap: str, new_topic: TopicMaker) -> None:
 
 
 def told_by(program: Callable[[], list[str]], bootstrap: str, topic: str, group: str) -> list[str]:
-    try:
+    with skipped_if_unobtainable():
         command = program()
-    except Unobtainable as reason:
-        pytest.skip(str(reason))
     words = [*command, bootstrap, topic, unused_name(), group, str(POSITION)]
     result = subprocess.run(words, capture_output=True, text=True, timeout=LIMIT_S, check=False)
     assert result.returncode == 0, result.stderr

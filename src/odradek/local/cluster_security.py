@@ -30,7 +30,7 @@ ADMIN, APPLICATION = "admin", "app"
 INTERNAL_PORTS_AFTER = 200
 """The listener between brokers is at the clients' port + 200."""
 _BROKERS = "broker"  # the user that each certificate of a broker stands for
-_MECHANISM = "SCRAM-SHA-512"
+MECHANISM = "SCRAM-SHA-512"
 _AUTHORITY_DAYS = 3650
 _BROKER_DAYS = 365
 _RENEW_BEFORE = timedelta(days=30)
@@ -93,7 +93,7 @@ class ClusterSecurity:
         return {
             "listener.security.protocol.map": "SASL_SSL:SASL_SSL,INTERNAL:SSL",
             "inter.broker.listener.name": "INTERNAL",
-            "sasl.enabled.mechanisms": _MECHANISM,
+            "sasl.enabled.mechanisms": MECHANISM,
             "ssl.keystore.type": "PEM",
             "ssl.keystore.location": str(self._broker_file(broker_id)),
             "ssl.truststore.type": "PEM",
@@ -142,7 +142,7 @@ class ClusterSecurity:
         kcat = {
             "bootstrap.servers": bootstrap,
             "security.protocol": "sasl_ssl",
-            "sasl.mechanisms": _MECHANISM,
+            "sasl.mechanisms": MECHANISM,
             "sasl.username": APPLICATION,
             "sasl.password": users[APPLICATION],
             "ssl.ca.location": str(self._authority_file),
@@ -157,7 +157,7 @@ class ClusterSecurity:
         return {
             "bootstrap.servers": bootstrap,
             "security.protocol": "SASL_SSL",
-            "sasl.mechanism": _MECHANISM,
+            "sasl.mechanism": MECHANISM,
             "ssl.truststore.type": "PEM",
             "ssl.truststore.location": str(self._authority_file),
         }

@@ -6,6 +6,7 @@ from odradek.client.acl_admin import create_acls
 from odradek.client.client_security import ClientSecurity
 from odradek.client.cluster_client import ClusterClient
 from odradek.client.scram_admin import NewPassword, alter_credentials
+from odradek.local.cluster_security import MECHANISM
 from odradek.model.acls import (
     AclBinding,
     AclEntry,
@@ -16,7 +17,6 @@ from odradek.model.acls import (
     ResourceType,
 )
 
-_MECHANISM = "SCRAM-SHA-512"
 _ITERATIONS = 8192
 
 
@@ -26,7 +26,7 @@ def create_users(users: Mapping[str, str], application: str, bootstrap: str, sec
 
         def create() -> None:
             for user, password in users.items():
-                alter_credentials(client, user, [NewPassword(_MECHANISM, password, _ITERATIONS)])
+                alter_credentials(client, user, [NewPassword(MECHANISM, password, _ITERATIONS)])
             create_acls(client, _application_acls(application))
 
         client.retrying(create)  # lost connections included: the brokers have just started

@@ -15,9 +15,10 @@ from pathlib import Path
 
 import pytest
 
-from apache_kafka import Unobtainable, broker_command, jars_of
+from apache_kafka import broker_command, jars_of
 from chaos.operations import ask_controller
 from java_program import java
+from obtaining import skipped_if_unobtainable
 from odradek.apps.lab.cluster import ChaosCluster
 from odradek.model.topology import TopicPartition
 from odradek.protocol.messages.create_topics import CreatableTopic, CreateTopicsRequest
@@ -68,10 +69,8 @@ PROCESSED = r"processed [0-9]* records from topic"
 
 @pytest.fixture(scope="module")
 def jars() -> Path:
-    try:
+    with skipped_if_unobtainable():
         return jars_of("streams_smoke", "ODRADEK_STREAMS_SMOKE_LIB")
-    except Unobtainable as reason:
-        pytest.skip(str(reason))
 
 
 @pytest.fixture

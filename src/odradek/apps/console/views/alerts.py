@@ -9,13 +9,7 @@ from odradek.apps.console.readings.cluster import ClusterState
 from odradek.apps.console.readings.coordination import CoordinationState
 from odradek.apps.console.readings.settings import TopicSettings
 from odradek.apps.console.readings.storage import StorageState
-from odradek.apps.console.views.cluster import (
-    CERTIFICATE_DAYS_BAD,
-    CERTIFICATE_DAYS_WARN,
-    VOLUME_FILLING,
-    VOLUME_FULL,
-    summarize,
-)
+from odradek.apps.console.views.cluster import certificate_tone, summarize, volume_tone
 from odradek.apps.console.views.health import OFFLINE, UNDER_MIN_ISR, UNDER_REPLICATED
 from odradek.apps.console.views.parts import Column, chip, table
 from odradek.apps.figures import duration_text, moment, plural
@@ -73,8 +67,7 @@ def storage_alerts(state: StorageState) -> list[Alert]:
         if directory.error:
             text = f"Log directory {name} failed: {directory.error.name}."
             found.append(Alert(STORAGE, f"directory {name}", "bad", text, href))
-        elif used is not None and used > VOLUME_FILLING * 100:
-            level = "bad" if used > VOLUME_FULL * 100 else "warn"
+        elif used is not None and (level := volume_tone(used / 100)):
             found.append(Alert(STORAGE, f"volume {name}", level, f"The volume of {name} is {used:.0f}% full.", href))
     return found
 
@@ -88,10 +81,8 @@ def coordination_alerts(state: CoordinationState) -> list[Alert]:
 def certificate_alerts(ends: Mapping[int, datetime], now: datetime) -> list[Alert]:
     found: list[Alert] = []
     for broker, end in sorted(ends.items()):
-        days = (end - now).days
-        if days < CERTIFICATE_DAYS_WARN:
+        if level := certificate_tone((end - now).days):
             text = f"The certificate of broker {broker} {'ends' if end > now else 'ended'} on {end:%Y-%m-%d}."
-            level = "bad" if days < CERTIFICATE_DAYS_BAD else "warn"
             found.append(Alert(CERTIFICATES, f"certificate {broker}", level, text, link("brokers", str(broker))))
     return found
 

@@ -25,8 +25,8 @@ from odradek.apps.console.views.parts import Column, button, chip, figure, meter
 from odradek.apps.figures import clock_time, count, duration_text, plural, rate, size_text
 from odradek.client.cluster_client import PartitionState
 
-VOLUME_FILLING, VOLUME_FULL = 0.85, 0.95
-CERTIFICATE_DAYS_WARN, CERTIFICATE_DAYS_BAD = 30, 7
+_VOLUME_FILLING, _VOLUME_FULL = 0.85, 0.95
+_CERTIFICATE_DAYS_WARN, _CERTIFICATE_DAYS_BAD = 30, 7
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,8 +170,18 @@ def certificates_text(ends: Mapping[int, datetime], now: datetime) -> tuple[str,
     """Value, remark and tone of the figure about certificates: of the one that ends first."""
     broker, end = min(ends.items(), key=lambda item: item[1])
     days = (end - now).days
-    tone = "bad" if days < CERTIFICATE_DAYS_BAD else "warn" if days < CERTIFICATE_DAYS_WARN else ""
-    return f"{days} d" if days >= 0 else "expired", f"until {end:%Y-%m-%d}, broker {broker} first", tone
+    remark = f"until {end:%Y-%m-%d}, broker {broker} first"
+    return f"{days} d" if days >= 0 else "expired", remark, certificate_tone(days)
+
+
+def certificate_tone(days: int) -> str:
+    """`bad`, `warn` or empty, by the days that a certificate is still valid."""
+    return "bad" if days < _CERTIFICATE_DAYS_BAD else "warn" if days < _CERTIFICATE_DAYS_WARN else ""
+
+
+def volume_tone(used: float) -> str:
+    """`bad`, `warn` or empty, by the used share of a volume."""
+    return "bad" if used > _VOLUME_FULL else "warn" if used > _VOLUME_FILLING else ""
 
 
 def overview(
@@ -284,9 +294,8 @@ def _broker_cells(row: BrokerRow, metrics: bool) -> list[object]:
     volume: object = "–"
     if row.volume_bytes and row.free_bytes is not None:
         used = 1 - row.free_bytes / row.volume_bytes
-        tone = "bad" if used > VOLUME_FULL else "warn" if used > VOLUME_FILLING else ""
         volume = together(
-            meter(used, f"{size_text(row.free_bytes)} of {size_text(row.volume_bytes)} free", tone),
+            meter(used, f"{size_text(row.free_bytes)} of {size_text(row.volume_bytes)} free", volume_tone(used)),
             tag("div", f"{size_text(row.free_bytes)} free", cls="faint small nowrap"),
         )
     leads = together(

@@ -86,7 +86,7 @@ class RecordLines:
         wide = " ".join(column.width for column in self._columns)
         narrow = " ".join(column.narrow or column.width for column in self._columns if column.name != left_out)
         self.style = f"--wide: {wide}; --narrow: {narrow}"
-        """Of the element around head and lines."""
+        """Style of the element around head and lines."""
 
     def head(self) -> Html:
         cells = [

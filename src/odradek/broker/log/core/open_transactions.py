@@ -15,8 +15,8 @@ class CompletedTransaction(NamedTuple):
     last_offset: int  # the marker's
     is_aborted: bool
     last_stable_offset: int = -1
-    """Of an aborted one: the limit for readers of committed records once the marker is replicated, which is the first
-    transaction still open then, or the offset after the marker."""
+    """Limit for readers of committed records once the marker of an aborted one is replicated: the first transaction
+    still open then, or the offset after the marker."""
 
 
 class OpenTransactions:
