@@ -6,7 +6,9 @@ prometheus_client and the HTTP modules are loaded at the first connection, not a
 """
 
 import socket
-from collections.abc import Callable, Collection, Iterable
+import threading
+from collections.abc import Callable, Collection, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from odradek.base.logs import get_logger
@@ -17,6 +19,9 @@ if TYPE_CHECKING:
     from prometheus_client.metrics_core import Metric
 
 log = get_logger(__name__)
+
+SCRAPE_S = 10.0
+_STEP_S = 5.0
 
 
 class MetricsEndpoint:
@@ -49,21 +54,25 @@ class MetricsEndpoint:
         self._listener.close()
 
     def _serve(self) -> None:
-        """One scrape at a time: scrapers are few, and none may take more than its own seconds."""
+        """One scrape at a time: scrapers are few, and none may take more than its own seconds, in however many pieces
+        it sends its request."""
         while True:
             try:
                 connection, address = self._listener.accept()
             except OSError:
                 return
-            try:
-                connection.settimeout(5)
-                if self._wrap is not None:
-                    connection = self._wrap(connection)
-                self._answer(connection, address)
-            except OSError as error:
-                log.info("scrape failed", client=address[0], error=str(error))
-            finally:
-                connection.close()
+            with _cut_after(SCRAPE_S, connection):
+                try:
+                    connection.settimeout(_STEP_S)
+                    if self._wrap is not None:
+                        connection = self._wrap(connection)
+                    self._answer(connection, address)
+                except OSError as error:
+                    log.info("scrape failed", client=address[0], error=str(error))
+                except Exception:
+                    log.exception("scrape failed", client=address[0])
+                finally:
+                    connection.close()
 
     def _answer(self, connection: socket.socket, address: tuple[str, int]) -> None:
         from http.server import BaseHTTPRequestHandler
@@ -106,6 +115,24 @@ class MetricsEndpoint:
 
         expected = b"Basic " + b64encode(self._login.encode())
         return hmac.compare_digest(authorization.encode("utf-8", "replace"), expected)
+
+
+@contextmanager
+def _cut_after(seconds: float, connection: socket.socket) -> Iterator[None]:
+    line = connection.dup()  # the connection itself may become one with TLS
+
+    def cut() -> None:
+        with suppress(OSError):
+            line.shutdown(socket.SHUT_RDWR)
+
+    timer = threading.Timer(seconds, cut)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
+        line.close()
 
 
 class _Selection:

@@ -1,13 +1,17 @@
 """The metrics endpoint with TLS and a login."""
 
+import socket
 import ssl
+import threading
 import urllib.request
 from base64 import b64encode
+from http.client import RemoteDisconnected
 from pathlib import Path
 from urllib.error import HTTPError, URLError
 
 import pytest
 
+from odradek.base import metrics_endpoint
 from odradek.base.config.broker_config import BrokerConfig
 from odradek.base.errors import ConfigError
 from odradek.base.metrics import Registry
@@ -48,6 +52,57 @@ def test_tls_and_a_login(tmp_path: Path) -> None:
         with pytest.raises((URLError, ConnectionError)):
             scrape("prometheus:s3:cret", "http")
         assert "some_gauge 5.0" in scrape("prometheus:s3:cret"), "it goes on"
+    finally:
+        endpoint.stop()
+
+
+@pytest.mark.parametrize("begins", [b"GET /metrics HTTP/1.0\r\nX: ", b""])
+def test_a_client_that_sends_its_request_byte_by_byte_holds_up_others_for_its_own_seconds(
+    monkeypatch: pytest.MonkeyPatch, begins: bytes
+) -> None:
+    monkeypatch.setattr(metrics_endpoint, "SCRAPE_S", 0.3)
+    registry = Registry()
+    registry.gauge("some_gauge", lambda: 5)
+    endpoint, stopped = MetricsEndpoint("127.0.0.1", 0, registry), threading.Event()
+    endpoint.start()
+
+    def trickle(slow: socket.socket) -> None:
+        try:
+            slow.sendall(begins)
+            while not stopped.wait(0.02):
+                slow.sendall(b"x")
+        except OSError:
+            stopped.set()
+
+    try:
+        with socket.create_connection(("127.0.0.1", endpoint.port), 20) as slow:
+            sender = threading.Thread(target=trickle, args=(slow,))
+            sender.start()
+            with urllib.request.urlopen(f"http://127.0.0.1:{endpoint.port}/metrics", timeout=20) as answer:
+                assert b"some_gauge 5.0" in answer.read()
+            assert stopped.wait(20), "the slow client's connection has ended"
+            sender.join()
+    finally:
+        stopped.set()
+        endpoint.stop()
+
+
+def test_a_metric_that_fails_does_not_end_the_endpoint() -> None:
+    registry, broken = Registry(), [True]
+
+    def value() -> float:
+        if broken.pop() if broken else False:
+            raise ValueError("broken")
+        return 5
+
+    registry.gauge("some_gauge", value)
+    endpoint = MetricsEndpoint("127.0.0.1", 0, registry)
+    endpoint.start()
+    try:
+        with pytest.raises((URLError, ConnectionError, RemoteDisconnected)):
+            urllib.request.urlopen(f"http://127.0.0.1:{endpoint.port}/metrics", timeout=20).read()
+        with urllib.request.urlopen(f"http://127.0.0.1:{endpoint.port}/metrics", timeout=20) as answer:
+            assert b"some_gauge 5.0" in answer.read()
     finally:
         endpoint.stop()
 

@@ -15,10 +15,9 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from getpass import getuser
 from hashlib import sha256
-from http.cookies import SimpleCookie
 from urllib.parse import parse_qs, urlsplit
 
-from starlette.requests import Request
+from starlette.requests import HTTPConnection, Request
 from starlette.responses import HTMLResponse, PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -100,12 +99,14 @@ class Guard:
         return guarded
 
     def _refusal(self, headers: Mapping[str, str]) -> Response | None:
-        host = headers.get("host", "")
-        name = urlsplit(f"//{host}").hostname or ""
+        host, origin = headers.get("host", ""), headers.get("origin")
+        try:
+            name, page = urlsplit(f"//{host}").hostname or "", urlsplit(origin or "").netloc
+        except ValueError:
+            return PlainTextResponse("Host or Origin is no address", 400)
         if self._options.is_local and not (is_loopback(name) or name == self._options.host):
             return PlainTextResponse("this console is for its own machine only", 403)
-        origin = headers.get("origin")
-        if origin is not None and urlsplit(origin).netloc.lower() != host.lower():
+        if origin is not None and page.lower() != host.lower():
             log.warning("refused a request from another site", origin=origin)
             return PlainTextResponse("requests from other sites are refused", 403)
         return None
@@ -114,7 +115,7 @@ class Guard:
         """Return the answer of the guard itself; None lets the request pass."""
         if self.is_open:
             return None
-        token = _cookie(headers)
+        token = HTTPConnection(scope).cookies.get(COOKIE, "")
         if scope["type"] == "websocket":
             return None if "origin" in headers and self._sessions.find(token) else PlainTextResponse("", 403)
         request = Request(scope, receive)
@@ -132,9 +133,10 @@ class Guard:
         return _redirect("/login") if wants_page else PlainTextResponse("log in first", 401)
 
     async def _log_in(self, request: Request) -> Response:
-        if "origin" not in request.headers or int(request.headers.get("content-length") or 0) > _LOGIN_BYTES_MAX:
+        body = await _short_body(request) if "origin" in request.headers else None
+        if body is None:
             return PlainTextResponse("this is not a login", 400)
-        form = parse_qs((await request.body())[:_LOGIN_BYTES_MAX].decode(errors="replace"))
+        form = parse_qs(body.decode(errors="replace"))
         name, password = form.get("name", [""])[0], form.get("password", [""])[0]
         if self._login is None:
             name = " ".join(name.split())[:_NAME_LENGTH_MAX]
@@ -187,13 +189,18 @@ class Guard:
             self._pausing += Counter()  # forgets those who wait no longer
 
 
+async def _short_body(request: Request) -> bytes | None:
+    """Return the body of a login; None where it is longer than one, of which no more is read than that shows."""
+    body = b""
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > _LOGIN_BYTES_MAX:
+            return None
+    return body
+
+
 def _digest(secret: str) -> bytes:
     return sha256(secret.encode()).digest()
-
-
-def _cookie(headers: Mapping[str, str]) -> str:
-    found = SimpleCookie(headers.get("cookie", "")).get(COOKIE)
-    return "" if found is None else found.value
 
 
 def _redirect(path: str) -> RedirectResponse:

@@ -206,7 +206,10 @@ class Processor:
         with self._application.rounds() as end_round:
             while self._drain_until_ns is None or not self._drained(self._drain_until_ns):
                 for fd, event in self._poll():
-                    self._handle_event(fd, event)
+                    try:
+                        self._handle_event(fd, event)
+                    except Exception as error:
+                        self._end_failed(fd, error)
                 if posts:
                     mailbox.run_posted()
                     self._send_answers()
@@ -337,6 +340,8 @@ class Processor:
             log.exception("response failed", connection=connection.id)
             self._close(connection, "its answer can't be sent")
         else:
+            if self._connections.get(connection.fd) is not connection:
+                return  # one of the answers has closed it: a login was refused
             if sent:
                 self.bytes_out += sent
                 connection.last_active_ns = self._reader.now_ns
@@ -360,9 +365,21 @@ class Processor:
         del self._connections[connection.fd]
         self._reader.closed(connection)
         self._timeouts.closed(connection)
-        connection.socket.close()
         self.closed += 1
-        self._on_closed(connection)
+        try:
+            connection.socket.close()
+            self._on_closed(connection)
+        except Exception:
+            log.exception("connection failed as it was closed", connection=connection.id)
+
+    def _end_failed(self, fd: int, error: Exception) -> None:
+        """End the connection that can't be served: what nobody foresaw about it must not end the others."""
+        if fd == self._mailbox.fd:
+            raise error
+        connection = self._connections.get(fd)
+        log.exception("connection failed", connection="closed already" if connection is None else connection.id)
+        if connection is not None:
+            self._close(connection, "it failed")
 
     def _close_least_recently_active(self) -> None:
         if self._connections:

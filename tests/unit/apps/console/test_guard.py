@@ -1,6 +1,9 @@
 """Access through the guard before a page that answers everything with "inside"."""
 
+import asyncio
+from itertools import count
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
@@ -119,6 +122,39 @@ def test_the_login_page_shows_names_as_text() -> None:
         headers={"origin": "https://10.0.0.7:8080"},
     )
     assert "<script>alert" not in answer.text
+
+
+def test_a_login_without_end_is_not_read_into_memory() -> None:
+    """Sent in chunks, it tells no length."""
+    taken, answers = count(), []
+
+    async def receive() -> dict[str, Any]:
+        assert next(taken) < 3, "read on and on"
+        return {"type": "http.request", "body": b"x" * 4096, "more_body": True}
+
+    async def send(message: Any) -> None:
+        answers.append(message)
+
+    headers = [(b"host", b"10.0.0.7:8080"), (b"origin", b"https://10.0.0.7:8080"), (b"transfer-encoding", b"chunked")]
+    scope = {"type": "http", "method": "POST", "path": "/login", "query_string": b"", "headers": headers}
+    guard = Guard(ConsoleOptions("b:1", host="10.0.0.7", password=PASSWORD), SYSTEM_CLOCK)
+    asyncio.run(cast(Any, guard.before(_inside)(scope, cast(Any, receive), send)))
+    assert answers[0]["status"] == 400
+
+
+@pytest.mark.parametrize(("header", "value"), [("host", "[127.0.0.1"), ("origin", "http://[")])
+def test_what_is_no_address_is_refused(header: str, value: str) -> None:
+    assert _client().get("/", headers={header: value}).status_code == 400
+
+
+def test_strange_cookies_of_other_programs_on_the_host_lock_nobody_out() -> None:
+    client = _client("10.0.0.7", PASSWORD, "https")
+    assert _log_in(client) == 303
+    session = client.cookies[COOKIE]
+    client.cookies.clear()
+    for strange in ("a:b=c", "a,b=c", 'a="', "=", "a(b)=c"):
+        cookie = f"{strange}; {COOKIE}={session}"
+        assert client.get("/", headers={"cookie": cookie}).text == "inside", strange
 
 
 @pytest.mark.parametrize("host", ["0.0.0.0", "10.0.0.7", "::", "console.example"])

@@ -1,3 +1,6 @@
+import sys
+import threading
+
 from odradek.broker.quotas.core.failed_logins import _ADDRESSES_MAX, FailedLogins
 
 
@@ -57,3 +60,30 @@ def test_addresses_have_a_bound_and_the_busiest_stay() -> None:
         failed.failed("busy", 1000)
     assert len(failed._windows) <= _ADDRESSES_MAX
     assert failed.wait_ms("busy", 1000) == 1000
+
+
+def test_threads_that_count_at_once_do_not_disturb_each_other() -> None:
+    """A flood from more addresses than are kept; one address of version 6 is a network of them."""
+    failed, faults = FailedLogins(100), []
+    for number in range(_ADDRESSES_MAX):
+        failed.failed(str(number), 0)
+
+    def count(name: str) -> None:
+        try:
+            for number in range(20_000):
+                failed.failed(f"{name}-{number}", 0)
+        except RuntimeError as error:
+            faults.append(error)
+
+    threads = [threading.Thread(target=count, args=(name,)) for name in "abcd"]
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    try:
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        sys.setswitchinterval(interval)
+    assert faults == []
+    assert len(failed._windows) <= _ADDRESSES_MAX + len(threads)

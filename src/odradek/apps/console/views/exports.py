@@ -10,6 +10,7 @@ from datetime import UTC, datetime
 from odradek.apps.records.decoders import NOTHING, Decoded
 from odradek.apps.records.filters import SeenRecord
 
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 COLUMNS = ("partition", "offset", "timestamp", "key", "value", "headers")
 
 
@@ -66,4 +67,4 @@ def _cell(value: object) -> object:
     if value is None:
         return ""
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return f"'{text}" if text[:1] in "=+-@" and isinstance(value, str) and text else text
+    return f"'{text}" if text.startswith(_FORMULA) and isinstance(value, str) else text

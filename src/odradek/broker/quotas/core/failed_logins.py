@@ -7,6 +7,7 @@ of their logins were judged. Pure: callers bring the time.
 Threads may call without a lock: a lost count lets one more login through.
 """
 
+from collections import OrderedDict
 from typing import NamedTuple
 
 _WINDOW_MS = 1000
@@ -26,7 +27,7 @@ class FailedLogins:
 
     def __init__(self, limit_per_second: int) -> None:
         self._limit = limit_per_second
-        self._windows: dict[str, _Window] = {}
+        self._windows: OrderedDict[str, _Window] = OrderedDict()
 
     def failed(self, address: str, now_ms: int) -> None:
         began_ms, count, hold_ms = self._windows.pop(address, _Window(now_ms, 0, 0))
@@ -38,7 +39,7 @@ class FailedLogins:
         if count == self._limit:
             hold_ms = min(max(_WINDOW_MS, 2 * hold_ms), _HOLD_MS_MAX)
         if len(self._windows) >= _ADDRESSES_MAX:
-            self._windows.pop(next(iter(self._windows)), None)  # the one that failed longest ago
+            self._windows.popitem(last=False)  # the one that failed longest ago; one step, which no thread interrupts
         self._windows[address] = _Window(began_ms, count, hold_ms)
 
     def connected(self, address: str, now_ms: int) -> int:
