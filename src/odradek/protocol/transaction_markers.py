@@ -45,6 +45,11 @@ class EndTransactionMarker(NamedTuple):
     is_committed: bool
     bumps_epoch: bool = False  # its epoch is the one after the transaction's (version 2); not in the record
 
+    @property
+    def ended_epoch(self) -> int:
+        """The last epoch that the ended transaction can have had."""
+        return self.producer_epoch - 1 if self.bumps_epoch else self.producer_epoch
+
 
 def build_marker(marker: EndTransactionMarker, timestamp: int) -> bytearray:
     """The same bytes as `record_batch.build_batch` makes, which knows everything that a batch can have: all markers

@@ -8,7 +8,10 @@ from slow_stage import ORDERS, WAIT_S, Stage
 
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.broker.coordinator.groups.core.group_records import OffsetKey, encode_key
+from odradek.broker.coordinator.groups.group_entry import GroupEntry
 from odradek.broker.coordinator.groups.group_offsets import UNSTABLE
+
+DAY_MS = 24 * 3_600 * 1_000
 
 
 @pytest.fixture
@@ -17,6 +20,15 @@ def stage() -> Iterator[Stage]:
     stage.lead(0)
     yield stage
     stage.groups.stop()
+
+
+def delete_group(stage: Stage) -> ErrorCode:
+    (error,) = stage.delete("g")
+    return error
+
+
+def delete_offset(stage: Stage) -> ErrorCode:
+    return refusal(lambda: stage.groups.offsets.delete("g", [ORDERS], lambda errors: None))
 
 
 def refusal(ask: Callable[[], object]) -> ErrorCode:
@@ -266,3 +278,35 @@ def test_a_partition_that_cannot_be_read_is_nobodys(stage: Stage) -> None:
     stage.lead(2)
     stage.settle_tenures()
     assert stage.committed("g") == 1
+
+
+def test_a_position_that_is_on_its_way_does_not_expire(stage: Stage) -> None:
+    """Nor does the one before it: its tombstone would be behind the new position."""
+    stage.log.at_once = True
+    stage.commit("g", 1)
+    stage.clock.advance(8 * DAY_MS)
+    stage.log.at_once = False
+    answers = stage.commit("g", 2)
+    stage.groups.expire_offsets()
+    while stage.log.waiting:
+        stage.log.settle()
+    assert (answers, stage.committed("g")) == ([ErrorCode.NONE], 2)
+
+
+@pytest.mark.parametrize("request_", [delete_group, delete_offset])
+def test_a_group_that_is_given_up_meanwhile_is_elsewhere(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch, request_: Callable[[Stage], ErrorCode]
+) -> None:
+    stage.log.at_once = True
+    stage.commit("g", 1)
+    table = stage.groups._table.states
+    find = table.find
+
+    def find_and_resign(group_id: str) -> GroupEntry | None:
+        found = find(group_id)
+        stage.resign(1)
+        stage.settle_tenures()
+        return found
+
+    monkeypatch.setattr(table, "find", find_and_resign)
+    assert request_(stage) is ErrorCode.NOT_COORDINATOR

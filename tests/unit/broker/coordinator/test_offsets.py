@@ -2,8 +2,9 @@
 
 from group_play import Play
 
-from odradek.broker.coordinator.groups.core.group import GroupState
-from odradek.broker.coordinator.groups.core.group_records import CommittedOffset
+from odradek.broker.coordinator.groups.core.group import Group, GroupState
+from odradek.broker.coordinator.groups.core.group_records import NO_TIMESTAMP, CommittedOffset, GroupMetadataValue
+from odradek.broker.coordinator.groups.core.group_requests import Moment
 from odradek.broker.coordinator.groups.core.offsets import expired_offsets
 from odradek.model.topology import TopicPartition
 
@@ -49,3 +50,12 @@ def test_a_commit_may_bring_its_own_expiry() -> None:
     offsets = {READ: CommittedOffset(1, -1, "", COMMITTED_MS, expire_timestamp_ms=600)}
     assert expired_offsets(Play().group, offsets, 599, RETENTION_MS) == []
     assert expired_offsets(Play().group, offsets, 600, RETENTION_MS) == [READ]
+
+
+def test_a_group_that_was_written_without_a_time_keeps_its_offsets_from_the_commit() -> None:
+    """As Kafka before 2.1 wrote it. It is not new each time that a coordinator loads it."""
+    value = GroupMetadataValue(protocol_type="consumer", generation=3, protocol=None, leader=None, members=[])
+    assert value.current_state_timestamp == NO_TIMESTAMP
+    group = Group.from_record("g", value, Moment(10**6, 0))
+    assert expired_offsets(group, OFFSETS, COMMITTED_MS + RETENTION_MS - 1, RETENTION_MS) == []
+    assert expired_offsets(group, OFFSETS, COMMITTED_MS + RETENTION_MS, RETENTION_MS) == [READ, UNREAD]

@@ -203,6 +203,18 @@ def test_the_protocol_is_what_all_can_do_and_most_prefer(play: Play) -> None:
     assert play.joined["a"].protocol_name == "range"
 
 
+def test_a_protocol_that_is_named_twice_counts_once(play: Play) -> None:
+    twice = (("range", b"first"), ("range", b"second"))
+    play.join("a", "", protocols=twice)
+    play.passes(60_000)
+    assert play.joined["a"].protocol_name == "range"
+    play.join("a", protocols=(*twice, ("sticky", b"")))
+    play.leave("a")
+    assert play.join("b", "", protocols=(("sticky", b""),)) is None
+    play.passes(60_000)
+    assert play.joined["b"].protocol_name == "sticky", "nothing is left of what others could do"
+
+
 def test_no_more_members_than_allowed() -> None:
     play = Play(replace(RULES, max_size=2))
     play.becomes_stable("a", "b")

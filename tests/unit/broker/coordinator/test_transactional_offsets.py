@@ -1,6 +1,7 @@
 """Positions of groups in transactions: verified, checked after the verification, pending until the marker."""
 
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 
 import pytest
 from slow_stage import ORDERS, SlowLog, Stage
@@ -58,18 +59,29 @@ def stage(log: VerifyingLog, monkeypatch: pytest.MonkeyPatch) -> Stage:
     return made
 
 
-def commit(stage: Stage, member: str = "", generation: int = -1, offset: int = 5) -> list[ErrorCode]:
+def commit(
+    stage: Stage,
+    member: str = "",
+    generation: int = -1,
+    offset: int = 5,
+    producer: TransactionalProducer = PRODUCER,
+) -> list[ErrorCode]:
     answers: list[ErrorCode] = []
     commits = {ORDERS: CommittedOffset(offset, -1, "", stage.clock.now_ms())}
     stage.groups.offsets.commit_in_transaction(
         "g",
         Committer(member, None, generation),
-        PRODUCER,
+        producer,
         commits,
         lambda errors: answers.append(errors[ORDERS]),
         add=False,
     )
     return answers
+
+
+def end(stage: Stage, epoch: int, *, committed: bool) -> None:
+    """The marker of the producer's transaction in that epoch is there."""
+    stage.groups.offsets.end_transaction(0, PRODUCER.producer_id, epoch, committed=committed)
 
 
 def test_offsets_of_a_transaction_are_verified_first_15449(stage: Stage, log: VerifyingLog) -> None:
@@ -105,5 +117,20 @@ def test_offsets_count_from_the_marker_on(stage: Stage, log: VerifyingLog, commi
     log.questions.pop()(ErrorCode.NONE, VERIFICATION_OFF)
     assert stage.committed("g") == 3
     assert stage.groups.offsets.committed("g", [ORDERS], stable=True)[ORDERS] is UNSTABLE
-    stage.groups.offsets.end_transaction(0, PRODUCER.producer_id, committed=committed)
+    end(stage, PRODUCER.producer_epoch, committed=committed)
     assert stage.committed("g") == found
+
+
+@pytest.mark.parametrize("committed", [True, False])
+def test_a_repeated_marker_does_not_end_the_next_transaction(stage: Stage, log: VerifyingLog, committed: bool) -> None:
+    """Version 2: the marker has the epoch of the next transaction, whose first offsets are on their way to the log."""
+    log.at_once = True
+    stage.commit("g", 3)
+    log.at_once = False
+    commit(stage, producer=replace(PRODUCER, producer_epoch=1))
+    log.questions.pop()(ErrorCode.NONE, VERIFICATION_OFF)
+    end(stage, 0, committed=committed)
+    log.settle()
+    assert stage.committed("g") == 3
+    end(stage, 1, committed=True)
+    assert stage.committed("g") == 5

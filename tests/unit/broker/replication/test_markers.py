@@ -250,9 +250,9 @@ class Listener:
         self.told: list[tuple[TopicPartition, int, int, bool]] = []
 
     def transaction_completed(
-        self, partition: TopicPartition, producer_id: int, producer_epoch: int, committed: bool
+        self, partition: TopicPartition, producer_id: int, ended_epoch: int, committed: bool
     ) -> None:
-        self.told.append((partition, producer_id, producer_epoch, committed))
+        self.told.append((partition, producer_id, ended_epoch, committed))
 
 
 def test_each_marker_of_a_request_has_its_own_outcome(stage: TransactionStage) -> None:

@@ -194,10 +194,10 @@ class GroupCoordinator:
         self.offsets.forget_topic(topic)
 
     def transaction_completed(
-        self, partition: TopicPartition, producer_id: int, producer_epoch: int, committed: bool
+        self, partition: TopicPartition, producer_id: int, ended_epoch: int, committed: bool
     ) -> None:
-        """A transaction's marker is on all replicas of an offsets partition."""
-        self.offsets.end_transaction(partition.partition, producer_id, committed=committed)
+        """The marker of the producer's transaction in that epoch is on all replicas of an offsets partition."""
+        self.offsets.end_transaction(partition.partition, producer_id, ended_epoch, committed=committed)
 
     def expire_offsets(self) -> None:
         self.offsets.expire()

@@ -64,7 +64,8 @@ class GroupOffsets:
         self._writes = writes
         self._clock = clock
         self._open_lock = threading.Lock()
-        self._open: dict[tuple[int, int], set[GroupEntry]] = {}  # by partition and producer id: groups it commits to
+        self._open: dict[tuple[int, int], dict[GroupEntry, int]] = {}
+        """By partition and producer id: the groups that it commits to, and the epoch in which it does."""
         self._metadata_length_max = config.offset_metadata_max_bytes
         self._retention_ms = config.offsets_retention_minutes * _MINUTE_MS
 
@@ -140,7 +141,7 @@ class GroupOffsets:
                 held.answers.append(partial(held.log.abandon, held.partition, producer, guard))
                 held.answers.append(partial(done, dict.fromkeys(commits, error)))
                 return
-            self._watch_transaction(held, producer.producer_id)
+            self._watch_transaction(held, producer.producer_id, producer.producer_epoch)
             self._write(held, commits, done, producer, guard)
 
         def verified(error: ErrorCode, guard: VerificationGuard | None) -> None:
@@ -152,30 +153,38 @@ class GroupOffsets:
 
         held.log.verify(held.partition, producer, verified, add=add)
 
-    def end_transaction(self, partition: int, producer_id: int, *, committed: bool) -> None:
-        """The producer's marker is in the partition: its pending positions count, or are dropped."""
-
+    def end_transaction(self, partition: int, producer_id: int, ended_epoch: int, *, committed: bool) -> None:
+        """The producer's marker is in the partition: positions that it has pending in that epoch or before count, or
+        are dropped. A repeated marker may come when the producer commits positions in its next transaction."""
         with self._open_lock:
-            concerned = self._open.pop((partition, producer_id), set())
+            groups = self._open.get((partition, producer_id), {})
+            concerned = [held for held, epoch in groups.items() if epoch <= ended_epoch]
+            self._unwatch((partition, producer_id), concerned)
         for held in concerned:
             self._writes.turn(held, partial(self._writes.end_transaction, held, producer_id, committed=committed))
 
     def watch_transactions(self, held: GroupEntry) -> None:
-        """A group was loaded: its pending positions wait for markers."""
+        """A group was loaded: its pending positions wait for markers, whatever their epoch."""
         for producer_id in held.pending.producers:
-            self._watch_transaction(held, producer_id)
+            self._watch_transaction(held, producer_id, NO_EPOCH)
 
     def unwatch_transactions(self, held: GroupEntry) -> None:
         """A group is given up."""
         with self._open_lock:
-            for key, groups in list(self._open.items()):
-                groups.discard(held)
-                if not groups:
-                    del self._open[key]
+            for key in list(self._open):
+                self._unwatch(key, (held,))
 
-    def _watch_transaction(self, held: GroupEntry, producer_id: int) -> None:
+    def _watch_transaction(self, held: GroupEntry, producer_id: int, producer_epoch: int) -> None:
         with self._open_lock:
-            self._open.setdefault((held.partition, producer_id), set()).add(held)
+            self._open.setdefault((held.partition, producer_id), {})[held] = producer_epoch
+
+    def _unwatch(self, key: tuple[int, int], entries: Iterable[GroupEntry]) -> None:
+        """Under the lock."""
+        groups = self._open.get(key, {})
+        for held in entries:
+            groups.pop(held, None)
+        if not groups:
+            self._open.pop(key, None)
 
     def committed(
         self, group_id: str, partitions: Iterable[TopicPartition] | None, *, stable: bool = False
@@ -204,7 +213,7 @@ class GroupOffsets:
         def decide() -> None:
             group = deleting.group
             if group.state is GroupState.DEAD:
-                raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND)
+                raise KafkaError(ErrorCode.NOT_COORDINATOR if deleting.is_gone else ErrorCode.GROUP_ID_NOT_FOUND)
             if group.state is not GroupState.EMPTY and group.protocol_type != CONSUMER_PROTOCOL:
                 raise KafkaError(ErrorCode.NON_EMPTY_GROUP)
             kept = {tp for tp in partitions if group.state is not GroupState.EMPTY and _reads(group, tp.topic)}
@@ -235,7 +244,7 @@ class GroupOffsets:
         def decide() -> None:
             group = deleting.group
             if group.state is GroupState.DEAD:
-                raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND)
+                raise KafkaError(ErrorCode.NOT_COORDINATOR if deleting.is_gone else ErrorCode.GROUP_ID_NOT_FOUND)
             if group.state is not GroupState.EMPTY:
                 raise KafkaError(ErrorCode.NON_EMPTY_GROUP)
             group.pending_members.clear()
@@ -255,7 +264,8 @@ class GroupOffsets:
 
         def choose(held: GroupEntry) -> list[TopicPartition]:
             expired = expired_offsets(held.group, held.offsets, now_ms, self._retention_ms)
-            return [tp for tp in expired if tp not in held.pending.partitions] if held.pending else expired
+            unsettled = held.unsettled_offsets() if expired else ()
+            return [tp for tp in expired if tp not in unsettled]
 
         self._forget_everywhere(choose)
 

@@ -37,7 +37,7 @@ _TOO_LARGE = frozenset({ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_L
 class StateEntry:
     """One key and its unsettled writes, guarded by `lock`."""
 
-    __slots__ = ("answers", "in_flight", "key", "lock", "log", "partition")
+    __slots__ = ("answers", "in_flight", "is_gone", "key", "lock", "log", "partition")
 
     def __init__(self, key: str, state_log: StateLog, partition: int) -> None:
         self.key = key
@@ -46,6 +46,8 @@ class StateEntry:
         self.lock = threading.Lock()
         self.in_flight: deque[Write] = deque()
         self.answers: list[Callable[[], None]] = []  # to be given when the lock is free
+        self.is_gone = False
+        """Another broker's by now, or removed. Set before anything else is known of the next leadership."""
 
 
 class Write:

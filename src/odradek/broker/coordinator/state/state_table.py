@@ -91,11 +91,12 @@ class StateTable(Generic[_Entry]):
         with self._lock:
             if self._stopped or epoch < self._epochs.get(partition, epoch):
                 return
-            self._epochs[partition] = epoch
             self._end_leadership(partition)
+            self._epochs[partition] = epoch
 
     def epoch_of(self, partition: int) -> int:
-        """The leader epoch in which this broker leads the partition."""
+        """The leader epoch in which this broker leads the partition, or the next leader's: that of an entry only if the
+        entry isn't gone after it was asked for."""
         return self._epochs.get(partition, -1)
 
     def _end_leadership(self, partition: int) -> None:
@@ -103,6 +104,7 @@ class StateTable(Generic[_Entry]):
             return
         given_up = [entry for entry in list(self._entries.values()) if entry.partition == partition]
         for entry in given_up:
+            entry.is_gone = True
             self._entries.pop(entry.key, None)
         self._unloader.submit(self._unload, partition, given_up)
 

@@ -24,6 +24,7 @@ from odradek.broker.purgatory.reaper import ExpirationReaper, Timer
 from odradek.broker.replication.leader.marker_writer import MarkerToWrite
 from odradek.client.broker_client import BrokerClient
 from odradek.model.metadata_image import MetadataCache
+from odradek.model.topic_names import TRANSACTIONS_TOPIC
 from odradek.model.topology import NO_LEADER, TopicPartition
 from odradek.protocol.messages.write_txn_markers import (
     WritableTxnMarker,
@@ -95,14 +96,17 @@ class MarkerSender:
         image = self._metadata.image
         by_leader: dict[int, list[TopicPartition]] = defaultdict(list)
         gone: list[TopicPartition] = []
+        # Kafka's controller first tells a broker of its cluster who lives, and of partitions after that. This broker
+        # leads one of this topic's.
+        knows_topics = TRANSACTIONS_TOPIC in image.topics
         for tp in partitions:
             state = image.partition(tp)
             if state is not None:
                 by_leader[state.leader if state.leader in image.brokers else NO_LEADER].append(tp)
-            elif image.controller_id >= 0:
+            elif knows_topics:
                 gone.append(tp)  # its topic was deleted
             else:
-                by_leader[NO_LEADER].append(tp)  # this broker hasn't heard of its cluster yet
+                by_leader[NO_LEADER].append(tp)
         if gone:
             log.info("markers dropped, topic deleted", transactional_id=ending.entry.key, partitions=_text(gone))
             self._stories.markers(MARKERS_DROPPED, ending.entry, ending.transaction, gone, None, "topic deleted")

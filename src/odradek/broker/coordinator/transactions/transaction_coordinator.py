@@ -105,17 +105,20 @@ class TransactionCoordinator:
 
         def go_on() -> None:
             self._stories.loaded(entry)
-            if entry.transaction.state in PREPARED and entry.ending is None and not entry.is_gone:
-                self.ends.begin(entry, self._table.epoch_of(entry.partition))
+            if entry.transaction.state in PREPARED and entry.ending is None:
+                self._begin_end(entry)
 
         self._writer.turn(entry, go_on)
 
     def unloaded(self, entry: TransactionEntry) -> None:
-        def give_up() -> None:
-            entry.is_gone = True
-            self.ends.give_up(entry)
+        self._writer.turn(entry, partial(self.ends.give_up, entry))
 
-        self._writer.turn(entry, give_up)
+    def _begin_end(self, entry: TransactionEntry) -> None:
+        """Carry out an end that was decided, during a turn at its entry; or leave it to the next coordinator. Markers
+        with that one's epoch would not be refused after it has ended the transaction."""
+        coordinator_epoch = self._table.epoch_of(entry.partition)
+        if not entry.is_gone:
+            self.ends.begin(entry, coordinator_epoch)
 
     # ---- requests of producers
 
@@ -344,8 +347,8 @@ class TransactionCoordinator:
                 entry.is_gone = True
                 entry.answers.append(partial(self._table.forget, entry))
             entry.answers.append(partial(answer, client_error(error), to))
-            if not error and to.state in PREPARED and not entry.is_gone:
-                self.ends.begin(entry, self._table.epoch_of(entry.partition))
+            if not error and to.state in PREPARED:
+                self._begin_end(entry)
 
         self._writer.append(Write(entry, [encode_record(to)], settle))
 

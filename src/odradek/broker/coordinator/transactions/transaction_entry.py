@@ -13,7 +13,7 @@ from odradek.model.topology import TopicPartition
 
 
 class TransactionEntry(StateEntry):
-    __slots__ = ("ending", "is_gone", "move", "story", "transaction")
+    __slots__ = ("ending", "move", "story", "transaction")
 
     def __init__(self, transaction: Transaction, state_log: StateLog, partition: int) -> None:
         super().__init__(transaction.transactional_id, state_log, partition)
@@ -22,8 +22,6 @@ class TransactionEntry(StateEntry):
         """The value whose record is on its way into the log."""
         self.ending: Ending | None = None
         """Set from the decision to end a transaction until its completion is written."""
-        self.is_gone = False
-        """Another broker's by now, or removed."""
         self.story: TransactionStory | None = None
         """Story for the flight recorder; None until something has happened. Guarded by the lock of the stories."""
 

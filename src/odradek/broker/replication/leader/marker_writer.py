@@ -25,7 +25,7 @@ class TransactionCompletionListener(Protocol):
     """Hears of markers in `__consumer_offsets` when they are on all replicas; of a repeated marker, again."""
 
     def transaction_completed(
-        self, partition: TopicPartition, producer_id: int, producer_epoch: int, committed: bool
+        self, partition: TopicPartition, producer_id: int, ended_epoch: int, committed: bool
     ) -> None: ...
 
 
@@ -87,7 +87,7 @@ class MarkerWriter:
     def _tell(self, marker: EndTransactionMarker, tp: TopicPartition) -> None:
         """Notify the listener; the marker is written even if this fails."""
         try:
-            self._listener.transaction_completed(tp, marker.producer_id, marker.producer_epoch, marker.is_committed)
+            self._listener.transaction_completed(tp, marker.producer_id, marker.ended_epoch, marker.is_committed)
         except Exception:
             log.exception("completed transaction not handled", partition=str(tp), producer_id=marker.producer_id)
 

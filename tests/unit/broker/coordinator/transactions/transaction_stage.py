@@ -200,7 +200,10 @@ def _image(leader: int, topics: Sequence[str] = ("orders", "payments")) -> Metad
     return MetadataImage(
         controller_id=0,
         brokers={0: Broker(0, ())},
-        topics={name: TopicImage(name, ZERO_UUID, {0: PartitionImage(leader, 0, (0,), (0,))}) for name in topics},
+        topics={
+            name: TopicImage(name, ZERO_UUID, {0: PartitionImage(leader, 0, (0,), (0,))})
+            for name in (TRANSACTIONS_TOPIC, *topics)
+        },
     )
 
 

@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import Final
 
 from odradek.base.value_classes import dataclass
-from odradek.broker.coordinator.groups.core.group_records import NO_TIMESTAMP, GroupMetadataValue, MemberMetadata
+from odradek.broker.coordinator.groups.core.group_records import GroupMetadataValue, MemberMetadata
 from odradek.broker.coordinator.groups.core.group_requests import (
     NO_GENERATION,
     JoinedMember,
@@ -77,7 +77,7 @@ class Group:
     def __init__(self, group_id: str, now: Moment) -> None:
         self.id = group_id
         self.state = GroupState.EMPTY
-        self.state_since_ms = now.wall_ms
+        self.state_since_ms = now.wall_ms  # NO_TIMESTAMP: written before records told
         self.generation = 0
         self.protocol_type: str | None = None
         self.protocol_name: str | None = None
@@ -97,7 +97,7 @@ class Group:
         self.wake_ms = NEVER_MS
         self._causes: list[str] = []  # of the next generation: the first few
         self._cause_count = 0
-        self._supporters: Counter[str] = Counter()  # protocol → how many members can do it
+        self._supporters: Counter[str] = Counter()  # protocol → how many members can do it; one may name it twice
 
     # ---- states
 
@@ -137,7 +137,7 @@ class Group:
         self.members[member.id] = member
         if member.instance_id is not None:
             self.static_members[member.instance_id] = member.id
-        self._supporters.update(name for name, _ in member.protocols)
+        self._supporters.update(_names(member.protocols))
         self.leader = self.leader or member.id
         self.pending_members.pop(member.id, None)
 
@@ -145,7 +145,7 @@ class Group:
         """Remove the member. Its pending requests must have been answered."""
         member = self.members.pop(member_id, None)
         if member is not None:
-            self._supporters.subtract(name for name, _ in member.protocols)
+            self._supporters.subtract(_names(member.protocols))
             if member.instance_id is not None:
                 self.static_members.pop(member.instance_id, None)
         if self.leader == member_id:
@@ -156,8 +156,8 @@ class Group:
         self.forget_pending_sync(member_id)
 
     def update(self, member: Member, protocols: Protocols, rebalance_timeout_ms: int, session_timeout_ms: int) -> None:
-        self._supporters.subtract(name for name, _ in member.protocols)
-        self._supporters.update(name for name, _ in protocols)
+        self._supporters.subtract(_names(member.protocols))
+        self._supporters.update(_names(protocols))
         member.protocols = protocols
         member.rebalance_timeout_ms = rebalance_timeout_ms
         member.session_timeout_ms = session_timeout_ms
@@ -304,11 +304,14 @@ class Group:
             group.add(member, value.protocol_type)
             group.expect_heartbeat(member, now)
         group.state = GroupState.STABLE if value.members else GroupState.EMPTY
-        if value.current_state_timestamp != NO_TIMESTAMP:
-            group.state_since_ms = value.current_state_timestamp
+        group.state_since_ms = value.current_state_timestamp
         group.generation = value.generation
         group.protocol_type = value.protocol_type or None
         group.protocol_name = value.protocol
         group.leader = value.leader
         group.subscribed_topics = group.subscriptions()
         return group
+
+
+def _names(protocols: Protocols) -> set[str]:
+    return {name for name, _ in protocols}

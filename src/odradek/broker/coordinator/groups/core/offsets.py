@@ -12,14 +12,20 @@ Offsets = dict[TopicPartition, CommittedOffset]
 def expired_offsets(
     group: Group, offsets: Mapping[TopicPartition, CommittedOffset], now_ms: int, retention_ms: int
 ) -> list[TopicPartition]:
-    """Retention counts from when the group lost its last member, or else from the commit.
+    """Retention counts from when the group lost its last member, or else from the commit: of clients without a group,
+    and where the record doesn't tell, as those of Kafka before 2.1.
 
     While members are there, nothing of the topics that they read expires, and nothing at all when these can't be known.
     """
-    if group.protocol_type is None:
-        return [tp for tp, each in offsets.items() if _is_over(each, each.commit_timestamp_ms, now_ms, retention_ms)]
-    if group.state is GroupState.EMPTY:
-        return [tp for tp, each in offsets.items() if _is_over(each, group.state_since_ms, now_ms, retention_ms)]
+    if group.protocol_type is None or group.state is GroupState.EMPTY:
+        emptied_ms = NO_TIMESTAMP if group.protocol_type is None else group.state_since_ms
+        return [
+            tp
+            for tp, each in offsets.items()
+            if _is_over(
+                each, each.commit_timestamp_ms if emptied_ms == NO_TIMESTAMP else emptied_ms, now_ms, retention_ms
+            )
+        ]
     read = group.subscribed_topics
     if group.state is not GroupState.STABLE or group.protocol_type != CONSUMER_PROTOCOL or read is None:
         return []
