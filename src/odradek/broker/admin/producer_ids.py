@@ -40,7 +40,7 @@ class ProducerIds:
     def allocate_block(self, broker_id: int) -> range:
         """Allocate ids that no other broker will hand out."""
         try:
-            block = self._store.brokers.allocate_producer_ids(broker_id)
+            block = self._store.producer_ids.allocate(broker_id)
         except ZkUnavailable as error:
             raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE, str(error)) from error
         except CorruptZnode as error:

@@ -11,11 +11,11 @@ from odradek.model.topology import Broker
 
 
 def ids() -> ProducerIds:
-    nodes = SimpleNamespace(
-        load_brokers=lambda: {1: Broker(1, (), epoch=77)},
-        allocate_producer_ids=lambda broker_id: Block(broker_id, 0, 999),
+    store = SimpleNamespace(
+        brokers=SimpleNamespace(load_brokers=lambda: {1: Broker(1, (), epoch=77)}),
+        producer_ids=SimpleNamespace(allocate=lambda broker_id: Block(broker_id, 0, 999)),
     )
-    return ProducerIds(0, SimpleNamespace(brokers=nodes))  # type: ignore[arg-type]
+    return ProducerIds(0, store)  # type: ignore[arg-type]
 
 
 def test_a_registered_broker_gets_a_block() -> None:

@@ -114,8 +114,8 @@ def test_a_changed_configuration_is_announced(store: ZkStore, session: ZkSession
 
 
 def test_blocks_of_producer_ids_never_overlap(store: ZkStore) -> None:
-    assert store.brokers.allocate_producer_ids(0) == ProducerIds(0, 0, 999)
-    assert store.brokers.allocate_producer_ids(3) == ProducerIds(3, 1000, 1999)
+    assert store.producer_ids.allocate(0) == ProducerIds(0, 0, 999)
+    assert store.producer_ids.allocate(3) == ProducerIds(3, 1000, 1999)
 
 
 def test_corrupt_nodes_are_left_out_and_told(

@@ -6,7 +6,7 @@ Version 0. Not done: nothing.
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.broker.api.authorization import authorized_on_cluster, denial
 from odradek.broker.api.context import RequestContext
-from odradek.broker.api.controller_door import ask_controller
+from odradek.broker.api.controller_requests import ask_controller
 from odradek.broker.api.registry import Outcome, handles
 from odradek.broker.controller.core.events import ReassignmentsAsked
 from odradek.model.acls import AclOperation

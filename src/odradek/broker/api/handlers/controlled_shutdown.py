@@ -6,7 +6,7 @@ Versions 0-3. v2 adds the broker's epoch, so that a request from before its rest
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.broker.api.authorization import authorized_on_cluster
 from odradek.broker.api.context import RequestContext
-from odradek.broker.api.controller_door import ask_controller
+from odradek.broker.api.controller_requests import ask_controller
 from odradek.broker.api.registry import Outcome, handles
 from odradek.broker.controller.core.events import ControlledShutdownAsked
 from odradek.model.acls import AclOperation
