@@ -127,7 +127,7 @@ release: $(ENV)
 	$(BIN)/python -m build --outdir dist
 	$(BIN)/python tools/release.py dist
 
-# The table of rooms in ARCHITECTURE.md is made from the packages; a test compares them.
+# The table of packages in ARCHITECTURE.md is made from the packages; a test compares them.
 map: $(ENV)
 	$(BIN)/python tools/map.py
 
@@ -142,7 +142,7 @@ pure-tests: $(ENV)
 		--ignore=tests/unit/broker/controller/test_controller.py
 
 # What needs nothing of each other is done side by side: packages are fetched beside jars, and lint, and the tests of
-# twinned rooms, run while the other tests wait for something. Their output comes in one piece.
+# packages with compiled twins, run while the other tests wait for something. Their output comes in one piece.
 test:
 	@$(MAKE) --no-print-directory --jobs=2 --output-sync=target setup
 	@$(MAKE) --no-print-directory --jobs=2 all-tests beside-tests

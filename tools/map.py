@@ -1,9 +1,9 @@
-"""Draw the map of the source into ARCHITECTURE.md: the rooms, what each owns, and which rooms it imports.
+"""Draw the map of the source into ARCHITECTURE.md: the packages, what each owns, and which packages it imports.
 
     python tools/map.py            write the map
-    python tools/map.py --check    exit 1 if the page is not what the code says
+    python tools/map.py --check    exit 1 if the page is not what the code contains
 
-A room is a package; what it owns is the first sentence of its docstring. `make map` runs this.
+A package owns what the first sentence of its docstring says. `make map` runs this.
 """
 
 import ast
@@ -17,28 +17,28 @@ PAGE = ROOT / "ARCHITECTURE.md"
 BEGIN, END = "<!-- map: begin, written by `make map` -->", "<!-- map: end -->"
 DEPTH_MAX = 4
 SHOWN_WHOLE = frozenset({"odradek/apps/pipeline", "odradek/apps/console", "odradek/apps/lab", "odradek/apps/cli"})
-"""Applications whose inner rooms are described by their own pages."""
+"""Applications whose inner packages are described by their own pages."""
 
 
-def rooms() -> Iterator[Path]:
+def packages() -> Iterator[Path]:
     for init in sorted(SOURCE.glob("odradek/**/__init__.py")):
-        room = init.parent.relative_to(SOURCE)
-        hidden = any(str(parent) in SHOWN_WHOLE for parent in room.parents) or "template" in room.parts
-        if len(room.parts) > 1 and len(room.parts) <= DEPTH_MAX + 1 and not hidden and room.name != "messages":
-            yield room
+        package = init.parent.relative_to(SOURCE)
+        hidden = any(str(parent) in SHOWN_WHOLE for parent in package.parents) or "template" in package.parts
+        if len(package.parts) > 1 and len(package.parts) <= DEPTH_MAX + 1 and not hidden and package.name != "messages":
+            yield package
 
 
-def purpose(room: Path) -> str:
-    text = ast.get_docstring(ast.parse((SOURCE / room / "__init__.py").read_text())) or ""
+def purpose(package: Path) -> str:
+    text = ast.get_docstring(ast.parse((SOURCE / package / "__init__.py").read_text())) or ""
     return " ".join(text.split("\n\n")[0].split())
 
 
-def modules(all_rooms: list[Path]) -> dict[Path, list[Path]]:
-    """Modules of each room itself, those of rooms inside it left out."""
-    found: dict[Path, list[Path]] = {room: [] for room in all_rooms}
+def modules(all_packages: list[Path]) -> dict[Path, list[Path]]:
+    """Modules of each package itself, those of packages inside it left out."""
+    found: dict[Path, list[Path]] = {package: [] for package in all_packages}
     for path in (SOURCE / "odradek").rglob("*.py"):
-        if room := room_of(path.parent.relative_to(SOURCE).parts, found):
-            found[room].append(path)
+        if package := package_of(path.parent.relative_to(SOURCE).parts, found):
+            found[package].append(path)
     return found
 
 
@@ -59,26 +59,26 @@ def imported(path: Path) -> Iterator[str]:
             yield from (f"{node.module}.{alias.name}" for alias in node.names)
 
 
-def room_of(parts: tuple[str, ...], all_rooms: dict[Path, list[Path]]) -> Path | None:
-    """The innermost room that these names lead to."""
-    return next((room for end in range(len(parts), 0, -1) if (room := Path(*parts[:end])) in all_rooms), None)
+def package_of(parts: tuple[str, ...], all_packages: dict[Path, list[Path]]) -> Path | None:
+    """The innermost package that these names lead to."""
+    return next((package for end in range(len(parts), 0, -1) if (package := Path(*parts[:end])) in all_packages), None)
 
 
-def short(room: Path) -> str:
-    return str(room.relative_to("odradek"))
+def short(package: Path) -> str:
+    return str(package.relative_to("odradek"))
 
 
 def draw() -> str:
-    all_rooms = modules(list(rooms()))
-    lines = ["| room | owns | modules | imports |", "|---|---|---|---|"]
-    for room, own in all_rooms.items():
+    all_packages = modules(list(packages()))
+    lines = ["| package | owns | modules | imports |", "|---|---|---|---|"]
+    for package, own in all_packages.items():
         names = {name for path in own for name in imported(path) if name.startswith("odradek.")}
-        used = {room_of(tuple(name.split(".")), all_rooms) for name in names}
-        others = sorted(short(other) for other in used - {None, room})  # type: ignore[arg-type]
+        used = {package_of(tuple(name.split(".")), all_packages) for name in names}
+        others = sorted(short(other) for other in used - {None, package})  # type: ignore[arg-type]
         quiet = {"base", "base/config", "model", "protocol"}
         shown = ", ".join(f"`{other}`" for other in others if other not in quiet) or "–"
         number = sum(path.name != "__init__.py" for path in own)
-        lines.append(f"| `{short(room)}/` | {purpose(room)} | {number} | {shown} |")
+        lines.append(f"| `{short(package)}/` | {purpose(package)} | {number} | {shown} |")
     return "\n".join(lines)
 
 

@@ -43,8 +43,8 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 def test_pages_name_files_that_there_are() -> None:
     """A name in a page is that of a file, wherever it lies; `NAME.py` stands for any."""
-    rooms = ("src", "tests", "tools", "examples", "deploy")
-    there = {path.name for room in rooms for path in (ROOT / room).rglob("*.py")} | {"NAME.py"}
+    folders = ("src", "tests", "tools", "examples", "deploy")
+    there = {path.name for folder in folders for path in (ROOT / folder).rglob("*.py")} | {"NAME.py"}
     named = {(page.name, name) for page in PAGES for name in re.findall(r"`[\w/]*?(\w+\.py)`", page.read_text())}
     assert {(page, name) for page, name in named if name not in there} == set()
 
@@ -64,8 +64,10 @@ def test_alerts_and_board_name_metrics_that_there_are() -> None:
 def test_metrics_are_described() -> None:
     """Names in the source are those of described metrics, or the beginnings of such."""
     literal = re.compile(r'"((?:kafka_(?:server|network|log|controller|cluster|coordinator)|odradek)_[a-z_]+)"')
-    rooms = [ROOT / "src" / "odradek" / room for room in ("base", "broker", "apps/pipeline")]
-    named = {name for room in rooms for path in room.rglob("*.py") for name in literal.findall(path.read_text())}
+    packages = [ROOT / "src" / "odradek" / package for package in ("base", "broker", "apps/pipeline")]
+    named = {
+        name for package in packages for path in package.rglob("*.py") for name in literal.findall(path.read_text())
+    }
     known = descriptions()
     lacking = {name for name in named if not any(described.startswith(name) for described in known)}
     assert lacking == set(), "describe them in base/metric_descriptions.py"

@@ -123,12 +123,12 @@ def test_docstrings_have_a_subject() -> None:
     assert len(headless) <= HEADLESS_MAX * len(found), headless
 
 
-def test_every_room_says_what_it_owns() -> None:
-    rooms = {path.parent for path in sources()}
-    assert [str(room) for room in sorted(rooms) if not contents(room / "__init__.py").docstring] == []
+def test_every_package_says_what_it_owns() -> None:
+    packages = {path.parent for path in sources()}
+    assert [str(package) for package in sorted(packages) if not contents(package / "__init__.py").docstring] == []
 
 
-def test_kazoo_enters_by_its_room() -> None:
+def test_kazoo_is_imported_by_its_packages_only() -> None:
     allowed = (
         "broker/zk/",
         "apps/legacy/",
@@ -142,9 +142,9 @@ def test_kazoo_enters_by_its_room() -> None:
 
 def test_dataclasses_of_a_broker_are_built_on_first_use() -> None:
     """The standard `dataclass` compiles the methods of frozen, slotted classes at import, two hundred times."""
-    rooms = ("base/", "broker/", "client/", "format/", "local/", "model/", "protocol/", "security/")
+    packages = ("base/", "broker/", "client/", "format/", "local/", "model/", "protocol/", "security/")
     standard = re.compile(r"^from dataclasses import .*\bdataclass\b", re.MULTILINE)
-    users = {name_of(path): path.read_text() for path in sources() if name_of(path).startswith(rooms)}
+    users = {name_of(path): path.read_text() for path in sources() if name_of(path).startswith(packages)}
     early = {name for name, text in users.items() if standard.search(text) and "frozen=True, slots=True" in text}
     assert early == set(), "import dataclass from odradek.base.value_classes"
 
@@ -195,8 +195,8 @@ def test_brokers_are_reached_by_one_client() -> None:
 def test_requests_of_the_tools_are_made_by_one_client() -> None:
     """`client/` makes them, and `broker/` its own. The laboratory measures some as they are on the wire."""
     made = re.compile(r"\b((?:Create|Delete|Describe|Alter|Elect|List|Incremental|Expire|Renew)\w+Request)\(")
-    rooms = ("client/", "broker/", "protocol/", "local/coordination/", "sim/", "apps/lab/bench/")
-    others = [path for path in sources() if not name_of(path).startswith(rooms)]
+    packages = ("client/", "broker/", "protocol/", "local/coordination/", "sim/", "apps/lab/bench/")
+    others = [path for path in sources() if not name_of(path).startswith(packages)]
     assert {name_of(path): made.findall(path.read_text()) for path in others if made.search(path.read_text())} == {}
 
 
@@ -240,7 +240,7 @@ BASES_OF_ONE = {"TimerEntry", "SupportsTriggerAvailableNow"}
 
 
 def test_no_object_is_cut_into_files_by_inheritance() -> None:
-    """A class with one subclass, in another file of its room, that nothing makes by itself, is part of the other."""
+    """A class with one subclass, in another file of its package, that nothing makes by itself, is part of the other."""
     defined = {name: path for path in sources() for name, _ in contents(path).classes if not name.startswith("_")}
     made = {name for path in sources() for name in contents(path).called}
     subclasses: dict[str, list[Path]] = {}
@@ -267,7 +267,7 @@ NOT_PURE = {"odradek.broker.controller.topic_ids", "odradek.broker.api.handlers"
 
 
 def test_pure_modules_of_the_broker_are_in_the_contract() -> None:
-    """A module that imports nothing impure, at any distance, is guarded against it: it lies in a pure room, or the
+    """A module that imports nothing impure, at any distance, is guarded against it: it lies in a pure package, or the
     contract names it."""
     contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
     (named,) = (each["source_modules"] for each in contracts if each["name"].startswith("what is pure is a place"))
@@ -296,7 +296,7 @@ def test_dependencies_are_declared() -> None:
 
 @pytest.mark.skipif(sys.version_info < (3, 11), reason="the tool needs 3.11")
 def test_the_map_is_what_the_code_says() -> None:
-    spec = spec_from_file_location("map_of_rooms", ROOT / "tools" / "map.py")
+    spec = spec_from_file_location("map_of_packages", ROOT / "tools" / "map.py")
     assert spec is not None
     assert spec.loader is not None
     tool = module_from_spec(spec)

@@ -1,1 +1,1 @@
-"""Applications on a cluster: none of them is part of the broker."""
+"""Applications that use a cluster; none of them is part of the broker."""

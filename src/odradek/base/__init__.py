@@ -1,1 +1,1 @@
-"""Clock, log lines, metrics, scheduler, error codes: what every room needs and none owns."""
+"""Services for every package: clock, log lines, metrics, scheduler, error codes, threads, configuration."""

@@ -1,1 +1,1 @@
-"""A client of the cluster over the protocol: connections, leaders, admin requests, records in and out, groups."""
+"""A Kafka client: connections, leaders, admin requests, producing and consuming, groups."""

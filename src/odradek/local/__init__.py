@@ -1,1 +1,1 @@
-"""Processes of one machine: ZooKeeper and brokers that `odradek up` starts, Java, links that can be cut."""
+"""Processes on one machine: ZooKeeper and brokers that `odradek up` starts, Java, and links that can be cut."""

@@ -1,1 +1,1 @@
-"""The compiled inner loop: per batch, in C, what the rooms above do in Python too; optional. `load` chooses."""
+"""The compiled inner loop: optional C twins of Python functions that run per batch. `load` chooses between them."""

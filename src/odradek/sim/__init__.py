@@ -1,4 +1,4 @@
-"""The simulator: a cluster in one thread, drawn from a seed.
+"""The simulator: runs a cluster in one thread; a seed determines everything that happens.
 
-The broker's own code runs in it; time, network, ZooKeeper, clients and the failures of disks are simulated.
+It runs the broker's own code, and simulates time, network, ZooKeeper, clients and disk failures.
 """

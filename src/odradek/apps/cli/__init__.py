@@ -1,3 +1,2 @@
-"""The command line: thin commands over the client; `grammar` parses, `kafka` has the command lines of Kafka's own
-tools.
-"""
+"""The command line: thin commands over the client; `grammar` parses command lines, `kafka` contains Kafka's own
+tools."""

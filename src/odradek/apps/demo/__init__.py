@@ -1,4 +1,4 @@
-"""`odradek demo`: a cluster, a shop and a pipeline; a broker is killed under load, and every record is counted.
+"""`odradek demo`: runs a cluster, a shop and a pipeline, kills a broker under load, and counts every record.
 
 command   the command line          stage     brokers, topics and the project, in a temporary directory
 traffic   the shop, selling         story     what happens when, and what was seen

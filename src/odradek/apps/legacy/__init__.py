@@ -1,4 +1,4 @@
-"""Consumer groups coordinated through ZooKeeper, as before brokers coordinated them.
+"""Consumer groups coordinated through ZooKeeper, as in Kafka 0.8, before brokers coordinated them.
 
     with ZooKeeperConsumer("127.0.0.1:2181", "billing", ["orders"]) as consumer:
         for record in consumer.poll():

@@ -1,5 +1,4 @@
-"""The data pipeline on Spark: topics and log files as PySpark data sources, and pipelines declared in TOML on top of
-them.
+"""Pipelines on Spark: PySpark data sources for topics and log files, and pipelines declared in TOML that use them.
 
 Speaks to brokers over the wire only, and imports nothing of them but the protocol. Importing this package doesn't
 import pyspark: the command line does it when a command needs it.

@@ -1,4 +1,4 @@
-"""Reassignment that can be trusted: from a goal to a plan, a forecast, a run that clears up after itself, and back.
+"""Reassignment of replicas: turns a goal into a plan and a forecast, runs the plan, cleans up, and can undo it.
 
     view = read_view(client)                                  what there is           reading
     plan = make_plan(view, Goal(drain=frozenset({2})))        what should be          planner   (pure)

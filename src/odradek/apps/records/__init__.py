@@ -1,1 +1,1 @@
-"""Records for people: decoders of keys and values, and filters over both. Data, never code: nothing typed is run."""
+"""Display of records: decoders of keys and values, and filters over both. A filter is data and is never executed."""

@@ -1,5 +1,6 @@
-"""Configuration: what server.properties and topic overrides may say, and what they come to.
+"""Configuration: keys, valid values and defaults of server.properties and of topic configs.
 
-`BrokerConfig.from_properties` is the door for the broker, `topic_config.effective` the door for topics. Every key is
+`BrokerConfig.from_properties` makes the configuration of a broker, `topic_config.effective` that of a topic. Every
+key is
 declared once, in the tables of `keys/`.
 """

@@ -1,3 +1,3 @@
-"""Administration on every broker: topics, partitions, configs and producer ids written to ZooKeeper for the
-controller to see.
+"""Administration on every broker: writes topics, partitions, configs and producer ids to ZooKeeper, where the
+controller reads them.
 """

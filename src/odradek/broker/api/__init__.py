@@ -1,1 +1,1 @@
-"""Requests: one handler per API key, with its versions; the dispatcher. ApiVersions is `protocol/api_keys`."""
+"""Requests: the dispatcher, and the checks and answers that handlers share. `protocol/api_keys` lists the versions."""

@@ -1,1 +1,1 @@
-"""The controller: one event thread, elected through ZooKeeper, that elects leaders and tells the brokers."""
+"""The controller: elected through ZooKeeper; its event thread elects leaders and sends the result to the brokers."""

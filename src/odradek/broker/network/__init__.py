@@ -1,1 +1,1 @@
-"""The wire: sockets in, frames out, answers back in order. Knows nothing of what a frame says."""
+"""The network: accepts connections, reads frames, sends answers in order. It does not look into frames."""

@@ -1,1 +1,1 @@
-"""Purgatory: requests that wait for an event, or for their time to be up."""
+"""Purgatory: requests that wait for an event or for their timeout."""

@@ -1,5 +1,5 @@
-"""The flight recorder: what each broker saw and decided, in order and with causes, kept in bounded files (row G2).
+"""The flight recorder: events and decisions of each broker, in order and with their causes, in files of bounded size.
 
-`Recorder` writes, `read_journals` reads what several brokers wrote as one story, `Picture` rebuilds what the controller
-knew at any moment of it, `changes_of` tells why a partition's leader or ISR changed, `Rebalances` why a group did.
+`Recorder` writes, `read_journals` merges the journals of several brokers, `Picture` rebuilds the controller's state at
+any moment, `changes_of` explains changes of a partition's leader or ISR, `Rebalances` those of a group.
 """

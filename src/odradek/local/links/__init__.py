@@ -1,6 +1,6 @@
-"""The laboratory's network: brokers of one machine that reach ZooKeeper and each other through a relay that can be cut.
+"""The laboratory's network: a relay between local brokers, and between them and ZooKeeper, that can cut connections.
 
-`plan` says who listens where, `cuts` what is cut, `relay` carries the bytes in a process of its own (`python -m
-odradek.local.links DIR`), `local_links` is what the command line and the console do with it. Without `--lab` none of
-it runs.
+`plan` assigns the ports, `cuts` holds the cuts, `relay` forwards the bytes in a separate process (`python -m
+odradek.local.links DIR`), `local_links` has the operations of the command line and the console. Without `--lab` none
+of it runs.
 """

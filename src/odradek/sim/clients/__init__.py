@@ -1,1 +1,1 @@
-"""Clients of the simulation, each by the published rules of the client that it stands for."""
+"""Simulated clients: each follows the published rules of one real client."""

@@ -1,6 +1,6 @@
-"""Grammar of the command line: declared as the parameters of a function, parsed, explained, completed.
+"""Grammar of the command line: declared as the parameters of a function; used to parse, explain and complete.
 
-A command is a function whose parameters say by their types and annotations what may be typed:
+A command is a function. The types and annotations of its parameters declare its arguments and options:
 
     def create(name: Annotated[str, Argument()], partitions: Annotated[int, Option("--partitions")] = 1) -> None:
 

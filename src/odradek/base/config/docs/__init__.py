@@ -1,6 +1,6 @@
-"""Documentation of each key. Loaded when it is asked for, not before.
+"""Documentation of each key, loaded on first use.
 
-A text names a key at the beginning of a line and tells about it on the indented lines below.
+A key is at the beginning of a line; the indented lines below it are its documentation.
 """
 
 from functools import cache

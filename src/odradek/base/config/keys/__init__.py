@@ -1,7 +1,7 @@
 """Every server.properties key of Kafka 3.9 in ZooKeeper mode once, and every topic key; one table per area.
 
-The tables hold facts only; `definition` has their notation, `support` that of the last column. What a key means in
-words is in the `docs` package beside this one, which is loaded when documentation is asked for and not before.
+The tables hold facts only; `definition` has their notation, `support` that of the last column. The documentation of the
+keys is in the package `docs`, which is loaded on first use.
 """
 
 from odradek.base.config.definition import ConfigKey, read_table

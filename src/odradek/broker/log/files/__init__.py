@@ -1,1 +1,1 @@
-"""Files of one partition's log: segments, indexes, snapshots, checkpoints, recovery; `partition_log` is the whole."""
+"""Files of one partition's log: segments, indexes, snapshots, checkpoints, recovery; `partition_log` combines them."""

@@ -1,1 +1,1 @@
-"""The timing wheel. Pure: the caller brings the time."""
+"""The timing wheel. Pure: the caller passes the time."""

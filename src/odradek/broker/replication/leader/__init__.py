@@ -1,1 +1,2 @@
-"""The leader's side: fetches served, produces that wait for the ISR, fetch sessions, ISR changes proposed."""
+"""The leader's side: serves fetches, parks produces until the ISR has them, keeps fetch sessions, proposes ISR
+changes."""

@@ -1,1 +1,1 @@
-"""Authentication of connections: TLS of listeners, SASL mechanisms, and the session that a client has to pass."""
+"""Authentication of connections: TLS of listeners, SASL mechanisms, and the login of a client."""

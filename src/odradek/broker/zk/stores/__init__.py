@@ -1,1 +1,1 @@
-"""Parts of `ZkStore`, by subject: each is a store of its own over the same access. Only `store` makes them."""
+"""Parts of `ZkStore`, one per subject, all over one `ZnodeAccess`. Only `store` creates them."""

@@ -1,4 +1,4 @@
-"""Every znode once: its path, and how its content is written and read.
+"""Declarations of all znodes: path, encoding and decoding of each.
 
 The content is Apache Kafka 3.9's, key order included, so that brokers and tools of both kinds share one tree.
 Reading accepts the older versions that a long-lived tree may hold. Pure functions over bytes; `store` and

@@ -1,1 +1,1 @@
-"""ACLs, filters over them, and the decisions that follow from them. Pure."""
+"""ACLs, filters over ACLs, and decisions based on ACLs. Pure."""
