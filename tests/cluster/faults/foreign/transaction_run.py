@@ -11,6 +11,7 @@ import threading
 import time
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any, Final
 
 from chaos.clients import ChaosConsumer, await_condition
@@ -41,6 +42,7 @@ _LOOK_S: Final = 0.2
 _STABLE_S_MAX: Final = TIMEOUT_MS / 1000 + 10
 """Time after the end of its clients within which no transaction may be open any more."""
 _COPY_S_MAX: Final = 40.0
+_SUCCESSOR_S_MAX: Final = 60.0
 _COPY_ATTEMPTS: Final = 3
 
 
@@ -123,7 +125,7 @@ class TransactionRun(ForeignRun):
         how, seconds = chance.choice(("kill", "freeze")), chance.uniform(1.0, 10.0)
         frozen: Life | None = None
         with self._clients_lock:
-            if how == "kill":
+            if how == "kill" or not client.may_be_frozen():
                 self.tell(f"kill {client.kill()}")
             else:
                 frozen = client.freeze()
@@ -131,8 +133,11 @@ class TransactionRun(ForeignRun):
             self.tell(f"{client.start().name} begins")
         if frozen is not None:
             time.sleep(seconds)
-            client.thaw(frozen)
-            self.tell(f"thaw {frozen.name}")
+            if await_condition(partial(client.has_successor, frozen), _SUCCESSOR_S_MAX):
+                client.thaw(frozen)
+                self.tell(f"thaw {frozen.name}")
+            else:
+                self.tell(f"no successor yet: kill {client.kill(frozen)}")
 
     # ---- the end
 

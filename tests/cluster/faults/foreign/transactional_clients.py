@@ -71,18 +71,26 @@ class TransactionalClient:
                     self.faults.append(f"{life.name} ended with {code}, see {life.printed.with_suffix('.err')}")
         return self.start() if last.is_over else None
 
-    def kill(self) -> str:
-        """End the present life as a crash would."""
-        life = self.lives[-1]
+    def kill(self, life: Life | None = None) -> str:
+        """End a life, the present one unless another is named, as a crash would."""
+        life = life or self.lives[-1]
         life.is_over = True
         life.process.kill()
         life.process.wait()
         return life.name
 
+    def may_be_frozen(self) -> bool:
+        """Return whether the present life may go on later, beside a successor."""
+        return True
+
     def freeze(self) -> Life:
         life = self.lives[-1]
         life.process.send_signal(SIGSTOP)
         return life
+
+    def has_successor(self, frozen: Life) -> bool:
+        """Return whether a later life has come so far that the frozen one may go on."""
+        return True
 
     @staticmethod
     def thaw(life: Life) -> None:
@@ -134,8 +142,13 @@ class LibrdkafkaClient(TransactionalClient):
 
 
 class JavaCopier(TransactionalClient):
-    """Kafka's TransactionalMessageCopier for partition 0, with aborts at random. It ends when it has lost its id, or
-    when an error leaves it no choice, by an exception that nobody catches."""
+    """Kafka's TransactionalMessageCopier for partition 0, with aborts at random. It ends when it has copied what there
+    was at its start, when it has lost its id, or by an exception that nobody catches.
+
+    It reads its committed offset before it initializes its transactions, which fences the lives before it. So it copies
+    exactly once only if none of them commits in between: a life is not frozen before it is initialized, and goes on
+    when a later one is.
+    """
 
     def __init__(
         self, transactional_id: str, directory: Path, bootstrap: str, kafka_lib: Path, *, source: str, target: str
@@ -163,6 +176,12 @@ class JavaCopier(TransactionalClient):
     def may_end_with(self, code: int) -> bool:
         return code in (0, 1, 143)
 
+    def may_be_frozen(self) -> bool:
+        return _is_initialized(self.lives[-1])
+
+    def has_successor(self, frozen: Life) -> bool:
+        return any(_is_initialized(life) for life in self.lives[self.lives.index(frozen) + 1 :])
+
     def begin_stop(self) -> None:
         super().begin_stop()
         for life in self.lives:
@@ -170,3 +189,8 @@ class JavaCopier(TransactionalClient):
 
     def transactions(self) -> list[Transaction]:
         return []
+
+
+def _is_initialized(copier: Life) -> bool:
+    """It prints nothing before its transactions are initialized."""
+    return copier.printed.stat().st_size > 0
