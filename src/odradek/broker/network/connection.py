@@ -78,6 +78,7 @@ class Connection:
         "security_protocol",
         "setup_deadline_ns",
         "socket",
+        "tls",
         "unanswered",
         "unread",
     )
@@ -106,6 +107,7 @@ class Connection:
         """The session that requests have to pass while the client has to authenticate; None: it need not."""
         self.setup_deadline_ns = 0
         """The time at which a client that is not authenticated yet is closed; 0: no limit."""
+        self.tls: TlsTransport | None = None
         if accepted.security is None:
             self.socket: socket | TlsTransport = accepted.socket
             self.reader = FrameReader(accepted.socket, max_frame_bytes)
@@ -137,6 +139,11 @@ class Connection:
         if not self.setup_deadline_ns:
             return False
         return self.sasl is None or self.sasl.state is not SaslState.FAILED
+
+    @property
+    def held_up_others(self) -> bool:
+        """Return whether it had to be ended because a read of it never ended."""
+        return self.tls is not None and self.tls.was_cut
 
     def authenticated(self, principal: KafkaPrincipal, max_frame_bytes: int) -> None:
         """Take the principal that TLS or SASL has found, whichever the listener's protocol ends with. On the
@@ -170,7 +177,7 @@ class Connection:
             tls.on_refused(self.client_host, reason)
 
         transport = TlsTransport(connected, tls.context, on_handshake, on_refused)
-        self.socket = transport
+        self.socket = self.tls = transport
         self.reader = TlsFrameReader(
             transport, first_max_bytes, lambda: self.owner.begin_handshake_step(self, transport)
         )

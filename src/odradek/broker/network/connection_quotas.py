@@ -113,6 +113,11 @@ class ConnectionQuotas:
         if self._failed_logins is not None:
             self._failed_logins.failed(host, int(monotonic() * 1000))
 
+    def flooded(self, host: str) -> None:
+        """Take no connection from there for a while: one of its connections held up others."""
+        if self._failed_logins is not None:
+            self._failed_logins.flooded(host, int(monotonic() * 1000))
+
     def leave(self, listener_name: str, host: str) -> None:
         with self._changed:
             self._total -= 1

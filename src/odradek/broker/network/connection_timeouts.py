@@ -50,6 +50,10 @@ class ConnectionSetups:
             if not waiting:
                 del self._by_address[connection.client_host]
 
+    def of(self, address: str) -> "list[Connection]":
+        """Connections from there that are not authenticated yet."""
+        return [connection for connection in self._by_address.get(address, ()) if connection.setup_deadline_ns]
+
 
 _MS = 1_000_000
 _LOOK_AGAIN_NS = 10 * _MS
@@ -76,9 +80,11 @@ class ConnectionTimeouts:
         self._look_by(now_ns + self._unfinished_ns)
         return self._setups.add(connection, now_ns + self._unfinished_ns)
 
-    def closed(self, connection: "Connection") -> None:
+    def closed(self, connection: "Connection") -> "list[Connection]":
+        """Return those that have to be closed with it: of a client that held up others, all that are not logged in."""
         self._setups.remove(connection)
         self.logging_in.discard(connection)
+        return self._setups.of(connection.client_host) if connection.held_up_others else []
 
     def reserved(self, now_ns: int) -> None:
         """Memory was set aside for a frame."""

@@ -12,6 +12,7 @@ call more, and no byte is copied.
 from struct import Struct
 from typing import Protocol
 
+from odradek.broker.network.read_watch import WatchedReads
 from odradek.native.buffers import new_buffer
 
 _SIZE = Struct(">i")
@@ -41,6 +42,7 @@ class Scratch:
         self.buffer = bytearray(size)
         self.view = memoryview(self.buffer)
         self.size = size
+        self.tls_reads = WatchedReads()
 
 
 class FrameReader:

@@ -67,6 +67,7 @@ class Processor:
             settings, application, channel, self, self._memory, self._timeouts, self._close, self._set_interest
         )
         self._read = self._reader.read
+        self.tls_reads = self._reader.tls_reads
         self._peers = peers
         self._peers_with_posts: list[Processor] = []  # to which this thread posted an action
         self._handshakes = handshakes
@@ -364,21 +365,22 @@ class Processor:
             log.info("connection closed", connection=connection.id, reason=reason)
         del self._connections[connection.fd]
         self._reader.closed(connection)
-        self._timeouts.closed(connection)
+        others = self._timeouts.closed(connection)
         self.closed += 1
         try:
             connection.socket.close()
             self._on_closed(connection)
         except Exception:
             log.exception("connection failed as it was closed", connection=connection.id)
+        for other in others:
+            self._close(other, "its client held up others")
 
     def _end_failed(self, fd: int, error: Exception) -> None:
         """End the connection that can't be served: what nobody foresaw about it must not end the others."""
         if fd == self._mailbox.fd:
             raise error
-        connection = self._connections.get(fd)
-        log.exception("connection failed", connection="closed already" if connection is None else connection.id)
-        if connection is not None:
+        log.exception("connection failed", fd=fd)
+        if (connection := self._connections.get(fd)) is not None:
             self._close(connection, "it failed")
 
     def _close_least_recently_active(self) -> None:

@@ -52,6 +52,7 @@ class RequestReader:
         "resumable",
         "serving",
         "starved",
+        "tls_reads",
     )
 
     def __init__(
@@ -76,6 +77,7 @@ class RequestReader:
         self._close = close
         self._set_interest = set_interest
         self._scratch = Scratch(_SCRATCH_BYTES)
+        self.tls_reads = self._scratch.tls_reads
         self.resumable: list[Connection] = []
         """Connections with unread frames that may begin; `resume` goes on with them."""
         self._refused: deque[InboundRequest] = deque()  # wait for room in the handlers' queue

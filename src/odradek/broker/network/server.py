@@ -17,6 +17,7 @@ from odradek.broker.network.connection import Connection
 from odradek.broker.network.connection_quotas import ConnectionQuotas
 from odradek.broker.network.handshake_pool import HandshakePool
 from odradek.broker.network.processor import Processor
+from odradek.broker.network.read_watch import ReadWatch
 from odradek.broker.network.request import Application
 from odradek.broker.network.request_channel import RequestChannel
 from odradek.broker.network.settings import ListenerSettings, ServerSettings
@@ -46,6 +47,7 @@ class SocketServer:
         self.processors: list[Processor] = []
         self._peers: dict[int, Processor] = {}
         self._handshakes = HandshakePool()
+        self._read_watch = ReadWatch(lambda: [processor.tls_reads for processor in self.processors])
         self._application = application
         self._quotas = ConnectionQuotas(settings, address_limits or AddressLimits())
         self._unprotected: list[Processor] = []
@@ -99,6 +101,8 @@ class SocketServer:
             self.bind()
         for processor in self.processors:
             processor.start()
+        if any(security.tls is not None for security in self._security.values()):
+            self._read_watch.start()
         for name, acceptor in self._acceptors.items():
             acceptor.start()
             log.info("listening", listener=name, port=acceptor.port)
@@ -146,6 +150,7 @@ class SocketServer:
             self._stopped = True
         for acceptor in self._acceptors.values():
             acceptor.stop()
+        self._read_watch.stop()
         for processor in self.processors:
             processor.drain(drain_s)
         for processor in self.processors:
@@ -177,6 +182,8 @@ class SocketServer:
         max(self._unprotected, key=lambda processor: processor.connections).close_least_recently_active()
 
     def _connection_closed(self, connection: Connection) -> None:
-        if connection.left_before_login:
+        if connection.held_up_others:
+            self._quotas.flooded(connection.client_host)
+        elif connection.left_before_login:
             self._quotas.login_failed(connection.client_host)
         self._quotas.leave(connection.listener_name, connection.client_host)

@@ -8,6 +8,8 @@ socket; so a plain connection pays nothing. File slices are read and encrypted h
 encrypts.
 """
 
+import ctypes
+import errno
 import os
 import ssl
 import threading
@@ -17,7 +19,7 @@ from fcntl import ioctl
 from socket import socket
 from sys import byteorder
 from termios import FIONREAD
-from time import monotonic_ns
+from time import monotonic_ns, thread_time_ns
 from typing import cast
 
 from odradek.base.file_slice import Chunk, FileSlice
@@ -26,6 +28,8 @@ from odradek.broker.network.outbox import Outbox, truncated
 
 _RECORD_OVERHEAD_BYTES = 22  # the least that a record has beside its content
 _NO_COUNT = bytes(4)
+_NOWHERE = bytes(16)
+_FRUITLESS_NS_MAX = 10_000_000  # processor time of a read that brings nothing: hundreds of messages
 _TURN_BYTES, _TURN_RECORDS = 1 << 20, 80  # so that one client doesn't hold up the others
 _RUN_BYTES = 256 << 10
 _NO_CERTIFICATE = "PEER_DID_NOT_RETURN_A_CERTIFICATE"
@@ -54,6 +58,7 @@ class TlsTransport:
         "is_behind",
         "max_bytes",
         "wants_write",
+        "was_cut",
     )
     _tls: ssl.SSLSocket
     _changing = threading.Lock()  # of all connections: `_is_stepping` and `_is_closed`, for a moment
@@ -74,6 +79,8 @@ class TlsTransport:
         self._on_handshake = on_handshake
         self._is_stepping = self._is_closed = False
         self._outcome: Exception | None = None
+        self.was_cut = False
+        """A read or a step didn't come to an end, and was ended."""
         self.handshaking = True
         self.wants_write = False
         """The handshake can't go on until the socket takes more bytes."""
@@ -174,12 +181,25 @@ class TlsTransport:
                     raise BlockingIOError from None
         return sent
 
+    def cut(self) -> None:
+        """Let a read that doesn't come to an end meet the end of the stream. Any thread."""
+        with self._changing:
+            if not self._is_closed:
+                self.was_cut = True
+                self._disconnect()
+
     def close(self) -> None:
         with self._changing:
             self._is_closed = True
             if self._is_stepping:
+                self._disconnect()  # else a client that goes on and on would keep the thread of the step
                 return
         self._close()
+
+    def _disconnect(self) -> None:
+        """Connect to nowhere (AF_UNSPEC): that drops what was received, too, where a shutdown would leave it to be
+        read, for a second or longer."""
+        ctypes.CDLL(None).connect(self._fd, _NOWHERE, len(_NOWHERE))
 
     def _close(self) -> None:
         if self._plain is not None:
@@ -207,7 +227,17 @@ class TlsFrameReader(FrameReader):
         if transport.handshaking:
             self._begin_step()
             raise BlockingIOError
-        frames = super().read(scratch)
+        reads, began_ns = scratch.tls_reads, thread_time_ns()
+        reads.begin(transport)
+        try:
+            frames = super().read(scratch)
+        except BlockingIOError:
+            if thread_time_ns() - began_ns > _FRUITLESS_NS_MAX:
+                transport.was_cut = True
+                raise OSError(errno.EPROTO, "it sends messages of TLS and no data") from None
+            raise
+        finally:
+            reads.transport = None
         if transport.is_behind:
             received = self.received
             while transport.is_behind and (rest := transport.pending()):

@@ -42,6 +42,11 @@ class FailedLogins:
             self._windows.popitem(last=False)  # the one that failed longest ago; one step, which no thread interrupts
         self._windows[address] = _Window(began_ms, count, hold_ms)
 
+    def flooded(self, address: str, now_ms: int) -> None:
+        """Count as many failures as an address may have."""
+        for _ in range(self._limit):
+            self.failed(address, now_ms)
+
     def connected(self, address: str, now_ms: int) -> int:
         """Ask for a connection: 0 if it is taken, else the time for which none is."""
         wait_ms = self.wait_ms(address, now_ms)
