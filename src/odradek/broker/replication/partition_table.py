@@ -43,7 +43,7 @@ from odradek.broker.replication.leader.transactional_appends import (
 from odradek.broker.replication.partition import Partition
 from odradek.broker.replication.replication_quota import ReplicationQuotas
 from odradek.model.metadata_image import MetadataCache
-from odradek.model.topology import LeaderAndIsr, TopicPartition
+from odradek.model.topology import ZERO_UUID, LeaderAndIsr, TopicPartition
 from odradek.protocol.record_batch import TRANSACTIONAL_BIT, read_header
 from odradek.protocol.transaction_markers import EndTransactionMarker
 
@@ -97,10 +97,11 @@ class PartitionTable:
                 code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
             raise KafkaError(code) from None
 
-    def topic_name(self, topic_id: UUID) -> str | None:
-        """Name of a topic that is hosted here, whether the metadata has it or not."""
-        hosted = self.partitions.copy().items()
-        return next((tp.topic for tp, partition in hosted if partition.topic_id == topic_id), None)
+    def topic_names(self) -> dict[UUID, str]:
+        """Names of the topics that are hosted here, whether the metadata has them or not."""
+        names = {partition.topic_id: tp.topic for tp, partition in self.partitions.copy().items()}
+        names.pop(ZERO_UUID, None)
+        return names
 
     def high_watermarks(self) -> dict[TopicPartition, int]:
         return {tp: partition.high_watermark for tp, partition in self.partitions.copy().items()}

@@ -7,7 +7,7 @@ from pathlib import Path
 from uuid import UUID
 
 import pytest
-from log_building import TP, append, contents
+from log_building import TP, append, contents, values_of
 from log_site import Site
 
 from odradek.base.errors import ErrorCode, FatalError, KafkaError
@@ -230,3 +230,30 @@ def test_a_failed_disk_takes_its_own_partitions_only(tmp_path: Path) -> None:
     assert "All log directories have failed" in site.failures[0]
     site.stop()
     assert not list(tmp_path.glob("*/.kafka_cleanshutdown"))
+
+
+def test_what_a_cut_log_writes_anew_is_not_trusted_after_a_crash(tmp_path: Path) -> None:
+    """The recovery point on disk goes back with the log, or a segment that fsync never confirmed would be opened
+    unread."""
+    site = Site(tmp_path / "d", segment_bytes="1000")
+    log = site.create()
+    for number in range(40):
+        append(log, f"value {number}")
+    log.flush()
+    site.dirs.table.checkpoint_recovery_points()
+    log.truncate_to(5)
+    for number in range(5, 40):
+        append(log, f"other {number}", leader_epoch=1)
+    unconfirmed = log.segments[1]  # its fsync waits for a thread that the crash comes before
+    assert log.recovery_point == 5
+    site.crash()
+    content = bytearray(unconfirmed.path.read_bytes())
+    content[-1] ^= 1  # as a power failure leaves it
+    unconfirmed.path.write_bytes(content)
+    again = Site(tmp_path / "d", segment_bytes="1000")
+    opened = again.dirs.table.logs[TP]
+    assert opened.log_end_offset == unconfirmed.end_offset - 1
+    assert values_of(contents(opened)) == [
+        *(f"value {number}" for number in range(5)),
+        *(f"other {number}" for number in range(5, unconfirmed.end_offset - 1)),
+    ]

@@ -95,6 +95,16 @@ def test_rolls_by_size(tmp_path: Path) -> None:
     assert names == [f"{segment.base_offset:020d}.log" for segment in log.segments]
 
 
+def test_batches_larger_than_a_segment_are_refused(tmp_path: Path) -> None:
+    """As by Apache Kafka, which refuses them as a follower too, and would never catch up."""
+    log = open_log(tmp_path / "orders-0", LogConfig(segment_bytes=200))
+    with pytest.raises(KafkaError) as refused:
+        append(log, "x" * 200)
+    assert refused.value.code is ErrorCode.RECORD_LIST_TOO_LARGE
+    assert (log.log_end_offset, log.files.size_bytes) == (0, 0)
+    assert append(log, "x" * 100).first_offset == 0
+
+
 def test_rolls_by_record_time(tmp_path: Path) -> None:
     log = open_log(tmp_path / "orders-0", LogConfig(segment_ms=1000))
     append(log, "a", timestamp=START_MS)

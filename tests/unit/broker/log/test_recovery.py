@@ -261,3 +261,42 @@ def test_an_index_of_zeros_is_not_believed(tmp_path: Path) -> None:
     opened = open_log(tmp_path / "orders-0", clean=True)
     assert contents(opened, max_bytes=1)[-1] == (19, "value 19")
     assert opened.find_offset_by_timestamp(START_MS + 7) == (7, START_MS + 7)
+
+
+@pytest.mark.parametrize("damage", ["magic", "length", "cut"])
+@pytest.mark.parametrize("victim", [0, -1])
+def test_a_broken_first_batch_of_a_trusted_segment_stops_no_start(tmp_path: Path, victim: int, damage: str) -> None:
+    """Bits rot, also in segments that a clean stop has vouched for. Who reads the batch is told, nobody else."""
+    log = open_log(tmp_path / "orders-0")
+    for number in range(40):
+        append(log, f"value {number}", base_sequence=number, **IDEMPOTENT)
+    log.close()
+    broken = log.segments[victim]
+    content = bytearray(broken.path.read_bytes())
+    if damage == "magic":
+        content[16] = 9
+    elif damage == "length":
+        content[8:12] = b"\xff\xff\xff\xff"
+    else:
+        del content[10:]
+    broken.path.write_bytes(content)
+    for snapshot in (tmp_path / "orders-0").glob("*.snapshot"):
+        snapshot.unlink()
+    opened = open_log(tmp_path / "orders-0", clean=True)
+    end = opened.log_end_offset
+    assert end == (broken.base_offset if (victim, damage) == (-1, "cut") else 40)
+    assert append(opened, "next", base_sequence=end, **IDEMPOTENT).first_offset == end
+    healthy = opened.segments[1]
+    found = opened.read(healthy.base_offset, 1 << 20, upper_bound=healthy.end_offset).records.read()
+    assert found[:8] == healthy.base_offset.to_bytes(8, "big")
+
+
+def test_a_segment_without_timestamps_does_not_roll_because_of_a_restart(tmp_path: Path) -> None:
+    """Its age is counted from when it was opened: nothing else is known."""
+    config = LogConfig(segment_ms=1000)
+    log = open_log(tmp_path / "orders-0", config)
+    append(log, "a", timestamp=-1)
+    log.close()
+    opened = open_log(tmp_path / "orders-0", config, clean=True)
+    append(opened, "b", timestamp=-1)
+    assert [segment.base_offset for segment in opened.segments] == [0]

@@ -92,7 +92,7 @@ def test_a_segment_of_which_nothing_is_left_replaces_it_at_every_crash_point(
     host.put(("a", "3"))
     host.log.roll()
     host.log.producers.entries.clear()
-    host.log.update_config(replace(COMPACTED, segment_bytes=10, delete_retention_ms=0))
+    host.log.update_config(replace(COMPACTED, segment_bytes=75, delete_retention_ms=0))
     end = 0
     for number in range(2):  # the marker is dated first
         end = clean(host, first_dirty=end, now_ms=10**13).end_offset

@@ -6,7 +6,7 @@ leader. v0-3 get the older message formats by conversion. Followers name their b
 and read to the end of the log. Not done: nothing.
 """
 
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
@@ -131,7 +131,8 @@ def _session(
     """The session if there is one, what to read, and whether the answer names every partition."""
     sessions = ctx.broker.fetch_sessions
     by_id = ctx.version >= FIRST_WITH_TOPIC_IDS
-    named = list(_named(request, ctx, by_id))
+    name_of = names_for(ctx)
+    named = list(_named(request, name_of if by_id else None))
     if request.session_epoch in (INITIAL_EPOCH, FINAL_EPOCH):
         if request.session_id != SESSIONLESS:
             sessions.close(request.session_id)
@@ -144,24 +145,38 @@ def _session(
     targets = session.targets()
     for target in targets:
         if target.error:  # the topic may have become known meanwhile
-            _find_name(target, ctx)
+            _find_name(target, name_of)
     return session, targets, False
 
 
-def _find_name(target: FetchTarget, ctx: RequestContext) -> None:
-    if name := _name_of(target.topic_id, ctx):
+def _find_name(target: FetchTarget, name_of: Callable[[UUID], str]) -> None:
+    if name := name_of(target.topic_id):
         target.partition = TopicPartition(name, target.partition.partition)
         target.error = ErrorCode.NONE
 
 
-def _name_of(topic_id: UUID, ctx: RequestContext) -> str:
-    """A follower may come before the metadata does: then the leader's own replicas know the topic."""
-    return ctx.broker.metadata.image.topic_names.get(topic_id) or ctx.broker.replicas.topic_name(topic_id) or ""
+def names_for(ctx: RequestContext) -> Callable[[UUID], str]:
+    """Names of topics for one request; empty for an unknown one. A follower may come before the metadata does: then the
+    leader's own replicas know the topic, which are gone through once, however many topics are unknown."""
+    known = ctx.broker.metadata.image.topic_names
+    hosted: Mapping[UUID, str] | None = None
+
+    def name_of(topic_id: UUID) -> str:
+        nonlocal hosted
+        if name := known.get(topic_id):
+            return name
+        if hosted is None:
+            hosted = ctx.broker.replicas.topic_names()
+        return hosted.get(topic_id, "")
+
+    return name_of
 
 
-def _named(request: FetchRequest, ctx: RequestContext, by_id: bool) -> Iterable[tuple[Hashable, FetchTarget]]:
+def _named(request: FetchRequest, name_of: Callable[[UUID], str] | None) -> Iterable[tuple[Hashable, FetchTarget]]:
+    """`name_of` is given where topics come by their ids."""
+    by_id = name_of is not None
     for topic in request.topics:
-        name = _name_of(topic.topic_id, ctx) if by_id else topic.topic
+        name = topic.topic if name_of is None else name_of(topic.topic_id)
         error = ErrorCode.UNKNOWN_TOPIC_ID if by_id and not name else ErrorCode.NONE
         for asked in topic.partitions:
             yield (

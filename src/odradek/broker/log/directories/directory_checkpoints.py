@@ -39,6 +39,14 @@ class DirectoryCheckpoints:
     def write_recovery_points(self, logs: Logs) -> None:
         self._write(RECOVERY_POINT_FILE, lambda: {opened.partition: opened.recovery_point for opened in logs()})
 
+    def lower_recovery_point(self, tp: TopicPartition, offset: int) -> None:
+        """The log is about to be cut back to the offset: what is written behind it is on disk only when fsync says so
+        again."""
+        with self._lock:
+            written = self._written.get(RECOVERY_POINT_FILE, {})
+            if written.get(tp, offset) > offset:
+                self._replace(RECOVERY_POINT_FILE, {**written, tp: offset})
+
     def write_log_starts(self, logs: Logs) -> None:
         """Write the start offsets of logs whose first segment has another base offset."""
         self._write(

@@ -67,7 +67,7 @@ class LogDirs:
         self._config = config
         self._background = background
         self.cleaned = CleanedOffsets()
-        self._environment = LogEnvironment(clock, background, self.table.fail, self.cleaned.lower)
+        self._environment = LogEnvironment(clock, background, self.table.fail, self._cut_back)
         self._preferred_directories: dict[TopicPartition, Path] = {}  # where to make logs that aren't there yet
         self._topic_ids: dict[TopicPartition, UUID] = {}
         self._deleted_producers = DeletedProducers()
@@ -210,7 +210,10 @@ class LogDirs:
                 return self._create(tp, topic_id, config)
             known = self._topic_ids.get(tp)
             if known is None and topic_id != ZERO_UUID:
-                self._set_topic_id(found, topic_id)
+                try:
+                    self._set_topic_id(found, topic_id)
+                except OSError as error:
+                    raise self._failed(tp, found.directory.parent, error) from error
             elif known not in (None, topic_id) and topic_id != ZERO_UUID:
                 raise KafkaError(
                     ErrorCode.INCONSISTENT_TOPIC_ID, f"The log of {tp} has topic id {known}, asked for was {topic_id}"
@@ -231,10 +234,13 @@ class LogDirs:
             if topic_id != ZERO_UUID:
                 self._topic_ids[tp] = topic_id
         except OSError as error:
-            self.table.fail(directory, error)
-            raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"The log of {tp} can't be made: {error}") from error
+            raise self._failed(tp, directory, error) from error
         log.info("log created", partition=str(tp), directory=str(directory))
         return created
+
+    def _failed(self, tp: TopicPartition, directory: Path, error: OSError) -> KafkaError:
+        self.table.fail(directory, error)
+        return KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"The log of {tp} can't be made: {error}")
 
     def _make(self, path: Path, tp: TopicPartition, topic_id: UUID, config: LogConfig) -> PartitionLog:
         self.table.checkpoints[path.parent].forget(tp)
@@ -283,6 +289,11 @@ class LogDirs:
             self._preferred_directories[tp] = directory
             if len(self._preferred_directories) > _PREFERRED_MAX:
                 del self._preferred_directories[next(iter(self._preferred_directories))]
+
+    def _cut_back(self, directory: Path, tp: TopicPartition, offset: int) -> None:
+        """A log in the directory is about to be cut back to the offset."""
+        self.table.checkpoints[directory].lower_recovery_point(tp, offset)
+        self.cleaned.lower(directory, tp, offset)
 
     # -- deleting them ------------------------------------------------------------------------------------------
 

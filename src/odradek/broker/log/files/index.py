@@ -21,6 +21,7 @@ from odradek.format.segment_files import OFFSET_INDEX_ENTRY, TIME_INDEX_ENTRY
 _ENTRIES_IN_MEMORY = 256
 _BLOCK_ENTRIES = 256
 _CHECKED_ENTRIES = 64
+_KEY, _VALUE = 0, 1
 
 
 class CorruptIndex(Exception):
@@ -120,6 +121,32 @@ class _SparseIndex:
         os.truncate(self.path, count * self._row.size)
         self._tail = _Tail(count)
 
+    def _truncate(self, column: int, bound: int) -> None:
+        """Keep the entries whose column is below the bound."""
+        tail = self._loaded()
+        below = bisect_left(tail.values if column else tail.keys, bound)
+        if below or not tail.stored:
+            self._keep(tail.stored + below)
+            return
+        fd = os.open(self.path, os.O_RDONLY)
+        try:
+            kept = self._slot_from(fd, column, bound, tail.stored)
+        finally:
+            os.close(fd)
+        self._keep(kept)
+
+    def _slot_from(self, fd: int, column: int, bound: int, stored: int) -> int:
+        """The place in the file of the first entry whose column reaches the bound; `stored` without one."""
+        low, high = 0, stored
+        while low < high:
+            middle = (low + high) // 2
+            rows = self._rows(fd, middle, 1)
+            if rows and rows[0][column] < bound:
+                low = middle + 1
+            else:
+                high = middle
+        return low
+
     def _loaded(self) -> _Tail:
         tail = self._tail
         if tail is None:
@@ -206,10 +233,6 @@ class _SparseIndex:
         return rows[0], rows[-1]
 
 
-def _first(row: tuple[int, int]) -> int:
-    return row[0]
-
-
 class OffsetIndex(_SparseIndex):
     """Last offset of a batch → its position in the segment."""
 
@@ -239,32 +262,16 @@ class OffsetIndex(_SparseIndex):
         except FileNotFoundError:
             return default
         try:
-            found = self._first_behind(fd, position, tail.stored)
+            rows = self._rows(fd, self._slot_from(fd, _VALUE, position, tail.stored), 1)
         finally:
             os.close(fd)
-        if found is not None:
-            return found
+        if rows:
+            return rows[0][_KEY]
         return tail.keys[0] if tail.keys else default
-
-    def _first_behind(self, fd: int, position: int, stored: int) -> int | None:
-        low, high, found = 0, stored, None
-        while low < high:
-            middle = (low + high) // 2
-            rows = self._rows(fd, middle, 1)
-            if rows and rows[0][1] < position:
-                low = middle + 1
-            else:
-                high, found = middle, rows[0][0] if rows else None
-        return found
 
     def truncate_to(self, offset: int) -> None:
         """Keeps the entries of batches that end before the offset."""
-        tail = self._loaded()
-        below = bisect_left(tail.keys, offset)
-        if below or not tail.stored:
-            self._keep(tail.stored + below)
-        else:
-            self._keep(bisect_left(self._read(0, tail.stored), offset, key=_first))
+        self._truncate(_KEY, offset)
 
     def check(self, segment_size: int) -> None:
         entries = self._check_size()
@@ -300,12 +307,7 @@ class TimeIndex(_SparseIndex):
         return max_bytes // self._row.size - 1 - len(self)
 
     def truncate_to(self, offset: int) -> None:
-        tail = self._loaded()
-        below = bisect_left(tail.values, offset)
-        if below or not tail.stored:
-            self._keep(tail.stored + below)
-        else:
-            self._keep(bisect_left(self._read(0, tail.stored), offset, key=_second))
+        self._truncate(_VALUE, offset)
 
     def check(self) -> None:
         entries = self._check_size()
@@ -314,7 +316,3 @@ class TimeIndex(_SparseIndex):
         first, _ = self._check_order(entries)
         if first[0] < 0 or first[1] < self.base_offset:
             raise CorruptIndex(f"first entry {first}, base {self.base_offset}")
-
-
-def _second(row: tuple[int, int]) -> int:
-    return row[1]

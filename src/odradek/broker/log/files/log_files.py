@@ -20,6 +20,7 @@ from odradek.broker.log.files.recovery import LoadedLog, remove_files
 from odradek.broker.log.files.segment import Segment
 from odradek.format.segment_files import MAX_RELATIVE_OFFSET
 from odradek.model.topology import TopicPartition
+from odradek.protocol.record_batch import NO_TIMESTAMP
 
 log = get_logger(__name__)
 
@@ -53,7 +54,10 @@ class LogFiles:
             return False
         if segment.size + size > config.segment_bytes or segment.index_room <= 0:
             return True
-        first = segment.first_timestamp
+        try:
+            first = segment.first_timestamp
+        except KafkaError:  # a broken batch is its readers' trouble
+            first = NO_TIMESTAMP
         waited_ms = max_timestamp - first if first >= 0 else self._clock.now_ms() - segment.created_ms
         return waited_ms > config.segment_ms - segment.jitter_ms
 

@@ -118,7 +118,19 @@ class PartitionLog:
         if self.files.failure is not None:
             self.files.check_writable()
         now_ms = self._clock.now_ms()
-        return check_records(records, rules=rules, now_ms=now_ms, budget=budget, api_version=api_version)
+        checked = check_records(records, rules=rules, now_ms=now_ms, budget=budget, api_version=api_version)
+        if len(records) > self.config.segment_bytes:
+            self._check_fits_segment(checked)
+        return checked
+
+    def _check_fits_segment(self, checked: CheckedRecords) -> None:
+        """KafkaError where an Apache Kafka that follows would refuse the batches for ever."""
+        size, limit = sum(len(batch.data) for batch in checked.batches), self.config.segment_bytes
+        if size > limit:
+            raise KafkaError(
+                ErrorCode.RECORD_LIST_TOO_LARGE,
+                f"The record batch size is {size} bytes, which exceeds the maximum configured segment size of {limit}",
+            )
 
     def append_checked(
         self,

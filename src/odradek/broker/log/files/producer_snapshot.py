@@ -6,16 +6,19 @@ reads the rows in order and keeps the last one of each id.
 """
 
 import os
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from odradek.base.logs import get_logger
 from odradek.broker.log.core.producer_entry import BATCHES_KEPT, AppendedBatch, ProducerEntry
 from odradek.broker.log.core.producer_state import ProducerStates
-from odradek.format.producer_snapshot import CorruptSnapshot, SnapshotRow, read_rows, write_rows
+from odradek.format.producer_snapshot import CorruptSnapshot, RowFields, SnapshotRow, read_rows, write_rows
 from odradek.format.segment_files import SNAPSHOT_SUFFIX, file_name
 
 log = get_logger(__name__)
+
+
+_NO_BATCH = AppendedBatch(-1, -1, 0, -1)
 
 
 def snapshot_path(directory: Path, offset: int) -> Path:
@@ -31,50 +34,40 @@ def snapshot_offsets(directory: Path) -> list[int]:
     )
 
 
-def write_snapshot(path: Path, entries: Collection[ProducerEntry], *, sync: bool) -> None:
-    rows = [row for entry in entries for row in _rows(entry)]
+def write_snapshot(path: Path, entries: Iterable[ProducerEntry], *, sync: bool) -> None:
     with open(path, "wb", buffering=0) as file:
-        file.write(write_rows(rows))
+        file.write(write_rows(_rows(entries)))
         if sync:
             os.fsync(file.fileno())
 
 
 def read_snapshot(path: Path) -> list[ProducerEntry]:
-    entries: dict[int, ProducerEntry] = {}
+    """The producers, each with its last batches, whose rows lie side by side or not."""
+    newest: dict[int, SnapshotRow] = {}
+    batches: dict[int, list[AppendedBatch]] = {}
+    new = tuple.__new__  # past the constructors of NamedTuple: there may be a million rows
     for row in read_rows(path.read_bytes()):
-        entry = _entry(row)
-        earlier = entries.get(entry.producer_id)
-        if earlier is not None and earlier.epoch == entry.epoch:
-            entry = entry._replace(batches=(*earlier.batches, *entry.batches)[-BATCHES_KEPT:])
-        entries[entry.producer_id] = entry
-    return list(entries.values())
-
-
-def _rows(entry: ProducerEntry) -> list[SnapshotRow]:
-    """A row for each batch, or one without a batch. The time of the last one is that of the producer."""
-    batches = entry.batches or (AppendedBatch(-1, -1, 0, -1),)
-    times = [*(batch.timestamp for batch in batches[:-1]), entry.last_timestamp]
+        producer_id, epoch, last_sequence, last_offset, offset_delta, timestamp, _, _ = row
+        earlier = newest.get(producer_id)
+        if earlier is None or earlier[1] != epoch:
+            batches[producer_id] = []
+        newest[producer_id] = row
+        if last_offset >= 0:
+            batches[producer_id].append(new(AppendedBatch, (last_sequence, last_offset, offset_delta, timestamp)))
     return [
-        SnapshotRow(
-            entry.producer_id,
-            entry.epoch,
-            batch.last_sequence,
-            batch.last_offset,
-            batch.offset_delta,
-            timestamp,
-            entry.coordinator_epoch,
-            entry.txn_first_offset,
-        )
-        for batch, timestamp in zip(batches, times, strict=True)
+        ProducerEntry(pid, epoch, coordinator_epoch, timestamp, txn_first_offset, tuple(batches[pid][-BATCHES_KEPT:]))
+        for pid, epoch, _, _, _, timestamp, coordinator_epoch, txn_first_offset in newest.values()
     ]
 
 
-def _entry(row: SnapshotRow) -> ProducerEntry:
-    last = AppendedBatch(row.last_sequence, row.last_offset, row.offset_delta, row.timestamp)
-    batches = (last,) if row.last_offset >= 0 else ()
-    return ProducerEntry(
-        row.producer_id, row.epoch, row.coordinator_epoch, row.timestamp, row.txn_first_offset, batches
-    )
+def _rows(entries: Iterable[ProducerEntry]) -> Iterator[RowFields]:
+    """A row for each batch, or one without a batch. The time of the last one is that of the producer."""
+    for producer_id, epoch, coordinator_epoch, last_timestamp, txn_first_offset, batches in entries:
+        rest = coordinator_epoch, txn_first_offset
+        for last_sequence, last_offset, delta, timestamp in batches[:-1]:
+            yield producer_id, epoch, last_sequence, last_offset, delta, timestamp, *rest
+        last_sequence, last_offset, delta, _ = batches[-1] if batches else _NO_BATCH
+        yield producer_id, epoch, last_sequence, last_offset, delta, last_timestamp, *rest
 
 
 class ProducerSnapshots:

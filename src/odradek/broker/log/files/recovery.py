@@ -68,7 +68,7 @@ def load(
     states = ProducerStates(config.producer_id_expiration_ms)
     snapshots = ProducerSnapshots(directory)
     finish_interrupted_swaps(directory)
-    segments = _segments_on_disk(directory)
+    segments = _segments_on_disk(directory, clock.now_ms())
     trusted = [segment for segment in segments if clean or segment.end_offset <= recovery_point]
     for segment in trusted:
         _check_indexes(segment, config, epochs, snapshots)
@@ -108,10 +108,13 @@ def _holds_every_producer(first: Segment, log_start_offset: int, log_end_offset:
     """
     if log_end_offset == 0:
         return True
-    if log_start_offset or not first.size:
+    if log_start_offset:
         return False
-    _, header = next(iter(first.headers(0)))
-    return header.base_offset == 0 and header.max_timestamp > oldest_kept_ms
+    try:
+        _, header = next(first.headers(), (0, None))
+    except KafkaError:  # a broken batch in a segment that is trusted: its readers find it
+        return False
+    return header is not None and header.base_offset == 0 and header.max_timestamp > oldest_kept_ms
 
 
 def rebuild_producers(
@@ -131,15 +134,23 @@ def rebuild_producers(
         if segment.base_offset > start:
             states.map_end_offset = segment.base_offset
             snapshots.take(states)
-        found = segment.locate(max(start, segment.base_offset))
-        if found is None:
-            continue
-        fd = segment.file.fileno()
-        for position, header in headers(fd, found[0], segment.size):
-            _replay(states, segment, header, fd, position)
+        try:
+            _replay_segment(states, segment, max(start, segment.base_offset))
+        except KafkaError as error:  # it was right when fsync confirmed it: who reads the broken batch is told
+            log.error("producers forgotten because of a broken batch", path=str(segment.path), reason=str(error))
+            states.clear(segment.end_offset)
+            states.forgotten_up_to = EVERY_PRODUCER
     states.map_end_offset = log_end_offset
     if log_end_offset > log_start_offset:
         snapshots.take(states)
+
+
+def _replay_segment(states: ProducerStates, segment: Segment, start: int) -> None:
+    found = segment.locate(start)
+    if found is not None:
+        fd = segment.file.fileno()
+        for position, header in headers(fd, found[0], segment.size):
+            _replay(states, segment, header, fd, position)
 
 
 def _replay(states: ProducerStates, segment: Segment, header: BatchHeader, fd: int, position: int) -> None:
@@ -246,7 +257,7 @@ def remove_files(paths: Iterable[Path]) -> None:
         path.unlink(missing_ok=True)
 
 
-def _segments_on_disk(directory: Path) -> list[Segment]:
+def _segments_on_disk(directory: Path, now_ms: int) -> list[Segment]:
     """Every segment, none active; an index without its log goes."""
     sizes = {}
     for entry in os.scandir(directory):
@@ -258,7 +269,10 @@ def _segments_on_disk(directory: Path) -> list[Segment]:
             remove_files([directory / name])
     bases = sorted(sizes)
     ends = [*bases[1:], bases[-1] + MAX_RELATIVE_OFFSET] if bases else []
-    return [Segment(directory, base, size=sizes[base], end_offset=end) for base, end in zip(bases, ends, strict=True)]
+    return [
+        Segment(directory, base, size=sizes[base], end_offset=end, created_ms=now_ms)
+        for base, end in zip(bases, ends, strict=True)
+    ]
 
 
 def _check_indexes(segment: Segment, config: LogConfig, epochs: LeaderEpochCache, snapshots: ProducerSnapshots) -> None:
@@ -271,7 +285,7 @@ def _check_indexes(segment: Segment, config: LogConfig, epochs: LeaderEpochCache
         segment.time_index.check()
         if segment.size and not len(segment.time_index) and segment.first_timestamp >= 0:
             raise CorruptIndex("no time entry, which closing the segment would have added")
-    except CorruptIndex as error:
+    except (CorruptIndex, KafkaError) as error:
         log.warning("indexes rebuilt", path=str(segment.path), reason=str(error))
         size, end_offset = segment.size, segment.end_offset
         _rebuild_indexes(segment, config, epochs)

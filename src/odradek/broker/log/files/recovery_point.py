@@ -4,11 +4,13 @@ Flushes move it, and may run beside the writer; truncation moves it back.
 """
 
 import threading
+from bisect import bisect_right
 
 from odradek.base.clock import Clock
 from odradek.broker.log.files.checkpoint import sync_directory
 from odradek.broker.log.files.leader_epochs import LeaderEpochCache
 from odradek.broker.log.files.log_files import LogFiles
+from odradek.broker.log.files.segment import Segment
 
 
 class RecoveryPoint:
@@ -29,7 +31,8 @@ class RecoveryPoint:
             return
         truncations, start, renames = self.truncations, self.offset, files.renames
         try:
-            for segment in files.segments:
+            segments = files.segments
+            for segment in segments[max(bisect_right(segments, start, key=_base_of) - 2, 0) :]:
                 if segment.base_offset < offset and segment.end_offset >= start:
                     segment.sync()
             if files.active.base_offset >= start:
@@ -58,3 +61,7 @@ class RecoveryPoint:
         """Make a flush or a compaction under way look again: its files get other names, or go."""
         with self._lock:
             self.truncations += 1
+
+
+def _base_of(segment: Segment) -> int:
+    return segment.base_offset
