@@ -61,7 +61,10 @@ _XXH_PRIME_3: Final = 0xC2B2AE3D
 _XXH_PRIME_4: Final = 0x27D4EB2F
 _XXH_PRIME_5: Final = 0x165667B1
 _UINT32_MAX: Final = 0xFFFF_FFFF
+_GZIP_LEVEL: Final = -1
 _LZ4_LEVEL: Final = 1
+_LZ4_LEVEL_MAX: Final = 12
+"""Greater ones are the same to the library: Kafka's go up to 17."""
 _ZSTD_LEVEL: Final = 3
 _INT32_BE = Struct(">i")
 _UINT32_LE = Struct("<I")
@@ -72,16 +75,17 @@ _GZIP_MAX_MEMBERS: Final = 1024
 _PIECE_STEPS: Final = 70
 
 
-def compress(codec: Codec, data: Buffer) -> bytes:
+def compress(codec: Codec, data: Buffer, level: int | None = None) -> bytes:
+    """Compress as hard as the level says, by the codec's own scale; None: as is usual, quickly."""
     if codec is Codec.NONE:
         return bytes(data)
     if codec is Codec.GZIP:
-        return zlib.compress(data, wbits=_GZIP_WBITS)
+        return zlib.compress(data, _GZIP_LEVEL if level is None else level, _GZIP_WBITS)
     if codec is Codec.SNAPPY:
         return _xerial_compress(memoryview(data))
     if codec is Codec.LZ4:
-        return _lz4_compress(data)
-    return bytes(cramjam.zstd.compress(data, level=_ZSTD_LEVEL))
+        return _lz4_compress(data, _LZ4_LEVEL if level is None else min(level, _LZ4_LEVEL_MAX))
+    return bytes(cramjam.zstd.compress(data, level=_ZSTD_LEVEL if level is None else level))
 
 
 def decompress(codec: Codec, data: Buffer, limit: int, charge: Charge = no_charge) -> bytes:
@@ -198,8 +202,8 @@ def _xerial_compress(data: memoryview) -> bytes:
     return b"".join(parts)
 
 
-def _lz4_compress(data: Buffer) -> bytes:
-    frame = cramjam.lz4.Compressor(level=_LZ4_LEVEL, content_checksum=False, block_linked=False)
+def _lz4_compress(data: Buffer, level: int = _LZ4_LEVEL) -> bytes:
+    frame = cramjam.lz4.Compressor(level=level, content_checksum=False, block_linked=False)
     frame.compress(data)
     return bytes(frame.finish())
 

@@ -269,6 +269,7 @@ def build_batch(
     control: bool = False,
     last_offset: int | None = None,
     delete_horizon_ms: int | None = None,
+    compression_level: int | None = None,
 ) -> bytes:
     """One batch of `records`, whose offsets rise from `base_offset` (gaps allowed, as compaction leaves them).
 
@@ -303,7 +304,7 @@ def build_batch(
         base_sequence=base_sequence,
         record_count=len(records),
     )
-    return bytes(pack_batch(header, compress(compression, body)))
+    return bytes(pack_batch(header, compress(compression, body, compression_level)))
 
 
 def pack_batch(header: BatchHeader, body: Buffer) -> bytearray:

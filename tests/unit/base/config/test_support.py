@@ -97,9 +97,10 @@ def read_names() -> frozenset[str]:
 
 
 def _is_configuration(owner: ast.expr) -> bool:
-    """`config.x`, `self._config.x`, `before.x` …; `topic.x` and `_DEFAULTS.x` where a log has its topic's settings."""
+    """`config.x`, `self._config.x`, `before.x` …; `topic.x` where a log has its topic's settings. Not `_DEFAULTS.x`:
+    who copies a default need not look at what is set."""
     last = owner.attr if isinstance(owner, ast.Attribute) else owner.id if isinstance(owner, ast.Name) else ""
-    return last.lstrip("_") in ("config", "after", "before", "topic", "DEFAULTS")
+    return last.lstrip("_") in ("config", "after", "before", "topic")
 
 
 def test_an_obeyed_key_of_a_topic_is_read() -> None:

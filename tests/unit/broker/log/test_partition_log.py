@@ -374,3 +374,16 @@ def test_preallocated_segments_hold_no_more_than_was_written(tmp_path: Path) -> 
     log.append_as_leader(batch("b"), leader_epoch=0, rules=RULES)
     log.close()
     assert os.stat(log.segments[0].path).st_size == log.files.size_bytes
+
+
+def test_the_youngest_record_is_one_that_is_not_deleted(tmp_path: Path) -> None:
+    log = open_log(tmp_path / "orders-0", LogConfig(index_interval_bytes=0))
+    for timestamp in (50, 90, 70, 80, 80):
+        append(log, "value", timestamp=START_MS + timestamp)
+    log.roll()
+    append(log, "value", timestamp=START_MS + 60)
+    for start, youngest in ((0, (1, 90)), (1, (1, 90)), (2, (3, 80)), (4, (4, 80)), (5, (5, 60))):
+        log.maybe_advance_log_start(start)
+        assert log.max_timestamp() == (youngest[0], START_MS + youngest[1])
+    log.maybe_advance_log_start(6)
+    assert log.max_timestamp() is None

@@ -8,6 +8,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from odradek.base.errors import ErrorCode, KafkaError
+from odradek.broker.log.core.config import LogConfig
 from odradek.broker.log.core.refused_records import RecordsRefused
 from odradek.broker.log.core.validation import (
     BatchRules,
@@ -18,6 +19,7 @@ from odradek.broker.log.core.validation import (
     check_produce_records,
     check_records,
 )
+from odradek.broker.replication.core.append_rules import batch_rules
 from odradek.protocol.compression import Codec, compress
 from odradek.protocol.legacy_records import build_message_set
 from odradek.protocol.record_batch import TimestampType, batches, build_batch, check_crc, pack_batch, read_header
@@ -113,6 +115,27 @@ def test_the_topics_own_codec_wins(source: Codec, target: Codec) -> None:
     assert logged(result) == moved(RECORDS)
     header = read_header(result.data)
     assert (header.compression, header.is_transactional, header.base_sequence) == (target, True, 3)
+
+
+@pytest.mark.parametrize(
+    ("codec", "setting", "quick", "hard"),
+    [
+        (Codec.GZIP, "compression_gzip_level", 1, 9),
+        (Codec.LZ4, "compression_lz4_level", 1, 17),
+        (Codec.ZSTD, "compression_zstd_level", -100, 19),
+    ],
+)
+def test_the_topics_own_codec_works_as_hard_as_it_is_told(codec: Codec, setting: str, quick: int, hard: int) -> None:
+    values = [b"%d is followed by %d" % (number, number * number) for number in range(2000)]
+    batch = build_batch([Record(number, NOW, b"key", value) for number, value in enumerate(values)])
+
+    def size(level: int) -> int:
+        config = LogConfig(compression_type=codec.name.lower(), **{setting: level})  # type: ignore[arg-type]
+        result = validate(batch, batch_rules(config))
+        assert [record.value for record in logged(result)] == values
+        return len(result.data)
+
+    assert size(hard) < size(getattr(LogConfig(), setting)) <= size(quick)
 
 
 def test_recompression_may_make_a_batch_too_large() -> None:

@@ -44,7 +44,14 @@ _COMPRESSION_STEPS: Final[dict[Codec, int]] = {
     Codec.LZ4: 2,
     Codec.ZSTD: 5,
 }
-"""Cost of 16 bytes of the worst input of each codec."""
+"""Cost of 16 bytes of the worst input of each codec, as hard as is usual."""
+_HARD_COMPRESSION_STEPS: Final[dict[Codec, tuple[tuple[int, int], ...]]] = {
+    Codec.GZIP: ((6, 80), (9, 100)),
+    Codec.LZ4: ((2, 2), (17, 20)),
+    Codec.ZSTD: ((3, 5), (9, 30), (22, 350)),
+}
+"""The same up to each level, of text. The worst input of the hardest levels takes many times as long: who sets such a
+level for a topic has to trust its producers, or batches of the usual size would be refused."""
 
 
 class TakesLong(Exception):
@@ -92,8 +99,11 @@ class CheckBudget:
         self.charge(len(data) * of_plain // 16)
         return data
 
-    def charge_compression(self, codec: Codec, size: int) -> None:
-        self.charge(size * _COMPRESSION_STEPS[codec] // 16)
+    def charge_compression(self, codec: Codec, size: int, level: int | None = None) -> None:
+        steps = _COMPRESSION_STEPS[codec]
+        if level is not None:
+            steps = next(cost for up_to, cost in _HARD_COMPRESSION_STEPS[codec] if level <= up_to)
+        self.charge(size * steps // 16)
 
     def _spent(self) -> Exception:
         if self._is_quick:

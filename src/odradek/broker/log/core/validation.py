@@ -90,6 +90,7 @@ class BatchRules:
     timestamp_before_max_ms: int = _DEFAULTS.message_timestamp_before_max_ms
     timestamp_after_max_ms: int = _DEFAULTS.message_timestamp_after_max_ms
     compression_type: Codec | None = None  # None keeps the producer's codec
+    compression_level: int | None = None
     compacted: bool = False
     origin: Origin = Origin.CLIENT
     verify_records: RecordCheck = RecordCheck.LENGTHS
@@ -340,9 +341,10 @@ def _recompress(batch: memoryview, header: BatchHeader, rules: BatchRules, budge
     """Compress the same records, byte for byte, with the topic's codec."""
     codec = Codec.NONE if rules.compression_type is None else rules.compression_type
     plain = bytes(budget.plain_payload(batch, header, max_decompressed=rules.max_decompressed_bytes))
-    budget.charge_compression(codec, len(plain))
+    level = rules.compression_level
+    budget.charge_compression(codec, len(plain), level)
     attributes = header.attributes & ~CODEC_MASK | codec
-    rebuilt = pack_batch(header._replace(attributes=attributes), compress(codec, plain))
+    rebuilt = pack_batch(header._replace(attributes=attributes), compress(codec, plain, level))
     if len(rebuilt) > rules.max_message_bytes:
         raise _too_large(len(rebuilt), rules)
     return memoryview(rebuilt)
@@ -365,6 +367,7 @@ def _convert(records: memoryview, rules: BatchRules, now_ms: int, budget: CheckB
         [record._replace(offset=index) for index, record in enumerate(messages.records)],
         compression=messages.codec if rules.compression_type is None else rules.compression_type,
         log_append_time_ms=now_ms if rules.timestamp_type is TimestampType.LOG_APPEND_TIME else None,
+        compression_level=rules.compression_level,
     )
     if len(batch) > rules.max_message_bytes:
         raise _too_large(len(batch), rules)

@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterator, Sequence
 
 from odradek.broker.log.files.segment import Segment, TimestampOffset
-from odradek.protocol.record_batch import MAGIC, BatchHeader
+from odradek.protocol.record_batch import MAGIC, NO_TIMESTAMP, BatchHeader
 from odradek.protocol.records import read_records
 
 
@@ -23,17 +23,29 @@ def first_at_or_after(segments: Sequence[Segment], timestamp: int, log_start_off
 
 
 def youngest(segments: Sequence[Segment], log_start_offset: int) -> TimestampOffset | None:
-    """The first of the records with the largest timestamp."""
-    best = max(segments, key=lambda segment: segment.max_timestamp.timestamp)
-    newest = best.max_timestamp
-    if newest.timestamp < 0:
-        return None
-    for position, header in best.headers(best.index.position_for(newest.offset)):
-        if header.max_timestamp == newest.timestamp and header.last_offset >= log_start_offset:
-            for record in _records(best, position, header):
-                if record.timestamp == newest.timestamp:
-                    return record
-    return None
+    """The first of the records with the largest timestamp, of those that are not deleted."""
+    best: TimestampOffset | None = None
+    for segment in sorted(segments, key=lambda segment: segment.max_timestamp.timestamp, reverse=True):
+        timestamp = segment.max_timestamp.timestamp
+        if timestamp < 0 or (best is not None and timestamp <= best.timestamp):
+            break
+        if segment.end_offset > log_start_offset:
+            best = _youngest_in(segment, log_start_offset, best)
+    return best
+
+
+def _youngest_in(segment: Segment, log_start_offset: int, best: TimestampOffset | None) -> TimestampOffset | None:
+    """One batch has it, but where that lies before the log's start, which DeleteRecords has moved into the segment."""
+    newest = segment.max_timestamp
+    for position, header in segment.headers(segment.index.position_for(max(newest.offset, log_start_offset))):
+        least = NO_TIMESTAMP if best is None else best.timestamp
+        if header.max_timestamp > least and header.last_offset >= log_start_offset:
+            for record in _records(segment, position, header):
+                if record.offset >= log_start_offset and record.timestamp > (best.timestamp if best else NO_TIMESTAMP):
+                    best = record
+            if best is not None and best.timestamp == newest.timestamp:
+                break
+    return best
 
 
 def _records(segment: Segment, position: int, header: BatchHeader) -> Iterator[TimestampOffset]:

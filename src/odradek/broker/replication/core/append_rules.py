@@ -7,12 +7,14 @@ from odradek.broker.log.core.validation import BatchRules, Origin, RecordCheck
 from odradek.protocol.compression import Codec
 from odradek.protocol.record_batch import TimestampType
 
+_DEFAULTS = LogConfig()
 # "producer" isn't here: it means to leave the codec to whoever produces.
 _CODECS = {"uncompressed": Codec.NONE} | {codec.name.lower(): codec for codec in Codec if codec}
 
 
 def batch_rules(config: LogConfig) -> BatchRules:
     """A topic's configuration as the rules for what may be appended to it."""
+    codec = _CODECS.get(config.compression_type)
     return BatchRules(
         max_message_bytes=config.max_message_bytes,
         timestamp_type=(
@@ -22,9 +24,21 @@ def batch_rules(config: LogConfig) -> BatchRules:
         ),
         timestamp_before_max_ms=config.message_timestamp_before_max_ms,
         timestamp_after_max_ms=config.message_timestamp_after_max_ms,
-        compression_type=_CODECS.get(config.compression_type),
+        compression_type=codec,
+        compression_level=_level(config, codec),
         compacted=config.compacts,
     )
+
+
+def _level(config: LogConfig, codec: Codec | None) -> int | None:
+    """The level of the topic's own codec; None where it is Kafka's default."""
+    levels = {
+        Codec.GZIP: (config.compression_gzip_level, _DEFAULTS.compression_gzip_level),
+        Codec.LZ4: (config.compression_lz4_level, _DEFAULTS.compression_lz4_level),
+        Codec.ZSTD: (config.compression_zstd_level, _DEFAULTS.compression_zstd_level),
+    }
+    level, default = levels.get(codec, (None, None)) if codec is not None else (None, None)
+    return None if level == default else level
 
 
 def own_rules(rules: BatchRules) -> BatchRules:
