@@ -27,6 +27,7 @@ from odradek.broker.log.core.validation import (
     NO_PRODUCE,
     BatchRules,
     CheckedRecords,
+    Origin,
     check_records,
 )
 from odradek.broker.log.core.verification import VerificationGuard
@@ -119,12 +120,13 @@ class PartitionLog:
             self.files.check_writable()
         now_ms = self._clock.now_ms()
         checked = check_records(records, rules=rules, now_ms=now_ms, budget=budget, api_version=api_version)
-        if len(records) > self.config.segment_bytes:
+        if len(records) > self.config.segment_bytes and rules.origin is Origin.CLIENT:
             self._check_fits_segment(checked)
         return checked
 
     def _check_fits_segment(self, checked: CheckedRecords) -> None:
-        """KafkaError where an Apache Kafka that follows would refuse the batches for ever."""
+        """KafkaError where an Apache Kafka that follows would refuse a producer's batches for ever. What coordinators
+        have to remember is written all the same."""
         size, limit = sum(len(batch.data) for batch in checked.batches), self.config.segment_bytes
         if size > limit:
             raise KafkaError(
