@@ -68,6 +68,9 @@ def test_up_and_down_and_up_again(data: Path) -> None:
     assert "num.network.threads=2\n" in properties.read_text()
     assert "log.retention.hour=" not in properties.read_text()
 
+    assert LocalCluster(data).broker(0).kill()
+    assert _odradek("down", "--data", str(data)).stderr.startswith("stopped the coordination server; the data stays in")
+
 
 def _refuse_changes_of_what_runs(*where: str) -> None:
     other_port = _odradek(*where, "--port", "1234")

@@ -176,8 +176,13 @@ class LocalCluster:
             broker.start()
         if self.zookeeper.pid is not None:
             self.zookeeper.await_serving()
-        for broker in wanted:
-            broker.await_serving()
+        try:
+            for broker in wanted:
+                broker.await_serving()
+        except FatalError as error:
+            if self.zookeeper.exists and self.zookeeper.pid is None:
+                raise FatalError(f"the coordination server has stopped: {self.zookeeper.last_words()}") from error
+            raise
         if secure and resting:
             self.security.create_users(resting[0].id, resting[0].address)
 

@@ -7,12 +7,17 @@ that we started it with. The embedded ZooKeeper and the command line's brokers a
 import os
 import signal
 import subprocess
+import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
 
+from odradek.local.process_start import process_start
+
 _POLL_SECONDS = 0.02
+_LOOK_SECONDS, _LOOKS_MAX = 0.001, 50
 
 
 class Child(Protocol):
@@ -58,19 +63,20 @@ class OwnedProcess:
             return self._child.pid
         try:
             pid = int(self._pid_file.read_text())
-            arguments = Path(f"/proc/{pid}/cmdline").read_bytes().split(b"\0")
+            arguments = _arguments(pid)
         except (OSError, ValueError):
             return None
         return pid if self._marker.encode() in arguments else None
 
     def spawn(self, command: Sequence[str], log_file: Path, environment: Mapping[str, str] | None = None) -> None:
-        self._child = start_process(command, log_file, {**os.environ, **(environment or {})})
-        try:
-            self._pid_file.write_text(f"{self._child.pid}\n")
-        except OSError:  # a full disk; without the file no later command would find the process
-            self._child.kill()
-            self._child.wait()
-            raise
+        with _uninterrupted():
+            self._child = start_process(command, log_file, {**os.environ, **(environment or {})})
+            try:
+                self._pid_file.write_text(f"{self._child.pid}\n")
+            except OSError:  # a full disk; without the file no later command would find the process
+                self._child.kill()
+                self._child.wait()
+                raise
 
     def stop(self, patience_seconds: float) -> bool:
         """Asks it to stop, and kills it when that takes too long. Whether it had been running."""
@@ -103,6 +109,33 @@ class OwnedProcess:
                 return False
             time.sleep(_POLL_SECONDS)
         return True
+
+
+@contextmanager
+def _uninterrupted() -> Iterator[None]:
+    """Hold Ctrl-C and SIGTERM back until the pid file is there, without which nothing would find the process."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    came: list[int] = []
+    numbers = (signal.SIGINT, signal.SIGTERM)
+    before = {number: signal.signal(number, lambda number, frame: came.append(number)) for number in numbers}
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+    for number in came:
+        signal.raise_signal(number)
+
+
+def _arguments(pid: int) -> list[bytes]:
+    """Command line of the process, which is empty for a moment after its start."""
+    path, looks = Path(f"/proc/{pid}/cmdline"), _LOOKS_MAX
+    while not (line := path.read_bytes()) and looks and process_start(pid) is not None:
+        time.sleep(_LOOK_SECONDS)
+        looks -= 1
+    return line.split(b"\0")
 
 
 def _signal(pid: int, number: signal.Signals) -> None:

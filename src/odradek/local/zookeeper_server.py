@@ -136,6 +136,10 @@ class EmbeddedZooKeeper:
     def kill(self) -> bool:
         return self._process.kill()
 
+    def last_words(self) -> str:
+        """Return the line in which the server says why it stopped."""
+        return f"{self._process.last_words()} (see {self._process.log_file})"
+
     def _choose_port(self) -> int:
         if not self._port_file.exists():
             self._port_file.write_text(f"{free_port()}\n")

@@ -1,10 +1,13 @@
+import signal
 import subprocess
 import sys
 import time
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
 
+from odradek.local import owned_process
 from odradek.local.owned_process import OwnedProcess
 
 STAY = "import time; time.sleep(60)"
@@ -75,3 +78,21 @@ def test_without_a_pid_file_there_is_no_process(tmp_path: Path, marker: Path) ->
     with pytest.raises(FileNotFoundError):
         _start(process, marker)
     assert process.pid() is None
+
+
+def test_an_interrupted_start_is_found_by_its_pid_file(
+    process: OwnedProcess, tmp_path: Path, marker: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ordinary = owned_process.start_process
+
+    def interrupted(command: Sequence[str], log_file: Path, environment: Mapping[str, str]) -> owned_process.Child:
+        child = ordinary(command, log_file, environment)
+        signal.raise_signal(signal.SIGINT)
+        return child
+
+    monkeypatch.setattr(owned_process, "start_process", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        _start(process, marker)
+    again = OwnedProcess(tmp_path / "pid", marker)
+    assert again.kill()
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler

@@ -111,7 +111,8 @@ def down(data: DataOption = DEFAULT_DATA) -> None:
     brokers = sum(broker.pid is not None for broker in cluster.brokers)
     if cluster.stop():
         resume = "odradek up" if data == DEFAULT_DATA else f"odradek up --data {data}"
-        print(f"stopped {plural(brokers, 'broker')}; the data stays in {data}, resume with: {resume}", file=sys.stderr)
+        stopped = plural(brokers, "broker") if brokers else "the coordination server"
+        print(f"stopped {stopped}; the data stays in {data}, resume with: {resume}", file=sys.stderr)
     else:
         print(f"nothing was running in {data}", file=sys.stderr)
 

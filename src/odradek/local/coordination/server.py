@@ -86,8 +86,8 @@ class CoordinationServer:
         try:
             while not self._stopping:
                 self._turn()
-        finally:
             self._storage.log.roll()
+        finally:
             for connection in list(self._connections.values()):
                 self._drop(connection, "server stopped")
             for ending in (self._listener, self._waker, self._wakened):
@@ -109,7 +109,7 @@ class CoordinationServer:
             del self._paused[connection.number]
             self._serve(connection)
         self._expire()
-        self._storage.log.commit()
+        self._storage.commit()
         for connection in self._dirty.values():
             self._send(connection)
         self._dirty = {}

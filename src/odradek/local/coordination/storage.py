@@ -5,6 +5,8 @@ being written when the server died, so nobody was answered. A gap between transa
 lost that was answered, and the server doesn't start.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
 
@@ -81,15 +83,28 @@ class Storage:
         _log.info("recovered", zxid=f"0x{recovery.zxid:x}", znodes=len(recovery.tree), replayed=recovery.replayed)
         return coordinator
 
+    def commit(self) -> None:
+        """Write and sync all transactions that were appended. Raises FatalError: then nothing may be answered."""
+        with self._writing():
+            self.log.commit()
+
     def snapshot_if_due(self, coordinator: Coordinator) -> None:
         if self.log.entries >= _SNAPSHOT_AFTER_ENTRIES or self.log.size >= _SNAPSHOT_AFTER_BYTES:
             self.snapshot(coordinator)
 
     def snapshot(self, coordinator: Coordinator) -> None:
-        self.log.roll()
-        timeouts = coordinator.sessions.timeouts()
-        write_snapshot(self._directory, Snapshot(coordinator.tree, timeouts, coordinator.last_zxid))
-        self._purge()
+        with self._writing():
+            self.log.roll()
+            timeouts = coordinator.sessions.timeouts()
+            write_snapshot(self._directory, Snapshot(coordinator.tree, timeouts, coordinator.last_zxid))
+            self._purge()
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise FatalError(f"{self._directory} can't be written: {error.strerror or error}") from error
 
     def _purge(self) -> None:
         """Keep a few snapshots, and the log from the oldest of them on."""

@@ -137,3 +137,21 @@ def test_a_fault_that_was_in_the_file_before_is_told_as_such(cluster: LocalClust
     )
     with pytest.raises(ConfigError, match=r"server\.properties: Invalid value none .* odradek up --unset KEY"):
         cluster.start(None, None, {})
+
+
+def test_a_coordination_server_that_stopped_is_named_as_the_cause(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def wait_in_vain(broker: LocalBroker) -> None:
+        raise FatalError("broker 0 did not start")
+
+    cluster = LocalCluster(tmp_path)
+    broker = LocalBroker(tmp_path / "broker-0", 0, cluster.links, cluster.security)
+    monkeypatch.setattr(LocalBroker, "await_serving", wait_in_vain)
+    with pytest.raises(FatalError, match="^broker 0 did not start$"):
+        cluster._start_all([broker], [], secure=False)
+    (tmp_path / "zookeeper").mkdir()
+    (tmp_path / "zookeeper" / "zoo.cfg").touch()
+    (tmp_path / "zookeeper" / "zookeeper.log").write_text("serving\nerror: no space\n")
+    with pytest.raises(FatalError, match="the coordination server has stopped: no space"):
+        cluster._start_all([broker], [], secure=False)
