@@ -148,7 +148,7 @@ def test_a_coordination_server_that_stopped_is_named_as_the_cause(
     cluster = LocalCluster(tmp_path)
     broker = LocalBroker(tmp_path / "broker-0", 0, cluster.links, cluster.security)
     monkeypatch.setattr(LocalBroker, "await_serving", wait_in_vain)
-    with pytest.raises(FatalError, match="^broker 0 did not start$"):
+    with pytest.raises(FatalError, match="broker 0 did not start"):
         cluster._start_all([broker], [], secure=False)
     (tmp_path / "zookeeper").mkdir()
     (tmp_path / "zookeeper" / "zoo.cfg").touch()
