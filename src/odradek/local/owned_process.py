@@ -125,8 +125,8 @@ def _uninterrupted() -> Iterator[None]:
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-    for number in came:
-        signal.raise_signal(number)
+    for held in came:
+        signal.raise_signal(held)
 
 
 def _arguments(pid: int) -> list[bytes]:
