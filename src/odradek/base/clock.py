@@ -1,6 +1,6 @@
-"""The one door through which time enters.
+"""Clocks: the only module through which most code reads the time.
 
-Code that decides takes a `Clock`; the broker hands out `SYSTEM_CLOCK`, tests and the simulator hand out their own.
+Code that makes decisions takes a `Clock`; the broker passes `SYSTEM_CLOCK`, tests and the simulator pass their own.
 """
 
 import time

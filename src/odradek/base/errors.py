@@ -1,4 +1,4 @@
-"""The protocol's error codes, and the one exception that carries one.
+"""The protocol's error codes, and `KafkaError`, the exception that contains one.
 
 `ErrorCode` is Kafka 3.9's table. Everything below the API layer reports a refused request by raising
 `KafkaError`; the handler that called it puts the code and the message into its response.

@@ -1,8 +1,8 @@
-"""Bytes that stay in a file until a socket takes them.
+"""Bytes that stay in a file until they are sent to a socket.
 
-The log answers a fetch with slices, the codec counts their size without looking inside, and the connection
-hands long ones to sendfile. A slice holds the open file object, so the descriptor lives as long as anyone needs it,
-even when the segment has been deleted meanwhile.
+The log answers a fetch with slices, the codec counts their size without reading them, and the connection passes long
+ones to sendfile. A slice holds the open file object, so the descriptor lives as long as anyone needs it, even when the
+segment has been deleted meanwhile.
 """
 
 import os

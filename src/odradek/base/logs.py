@@ -2,9 +2,9 @@
 
     2026-11-16T01:33:42.300Z INFO  zk.session: session started connect=127.0.0.1:2181
 
-An event is a few words and named values. Each line leaves in one write, so lines of several threads never mix. The
-process that owns the log calls `configure`; modules ask for a logger. (structlog does the same for 17 MB
-and 160 ms more per broker: docs/decisions/0002-own-log-lines.md.)
+An event is a short text with named values. Each line is written with one call, so lines of several threads never mix.
+The process that owns the log calls `configure`; modules ask for a logger. (structlog does the same for 17 MB and 160 ms
+more per broker: docs/decisions/0002-own-log-lines.md.)
 """
 
 import json as json_

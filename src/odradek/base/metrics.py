@@ -1,8 +1,8 @@
 """Metrics of a broker, cheap enough for every request.
 
-The data path adds to plain integers and remembers a few times. Names, labels and quantiles are made only when somebody
-asks (`Registry.collect`), so an unobserved broker pays next to nothing. Increments are not atomic across threads: under
-a race a metric may miss a count, never more than that.
+The data path adds to plain integers and remembers a few times. Names, labels and quantiles are computed only when they
+are read (`Registry.collect`), so a broker without monitoring pays almost nothing. Increments are not atomic across
+threads: under a race a metric may miss a count, never more than that.
 
 Names follow the usual rules of the JMX exporter for Kafka, so that existing dashboards find them:
 `kafka_server_brokertopicmetrics_messagesin_total{topic="t"}`, `kafka_network_requestmetrics_totaltimems{request=…}`.

@@ -1,8 +1,9 @@
-"""`/metrics` for Prometheus: a small listener that costs nothing until somebody scrapes.
+"""`/metrics` for Prometheus: a small HTTP listener, without cost until the first scrape.
 
-`/metrics?name[]=…&name[]=…` tells only what has these names: with ten thousand partitions all of it takes a second.
+`/metrics?name[]=…&name[]=…` returns only the metrics with these names: with ten thousand partitions, all of them take a
+second.
 
-prometheus_client and the HTTP modules are loaded at the first connection, not at the broker's start.
+prometheus_client and the HTTP modules are loaded at the first connection, not at the start of the broker.
 """
 
 import socket

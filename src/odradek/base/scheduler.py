@@ -1,7 +1,7 @@
-"""Background work: one thread that runs small tasks, once or again and again.
+"""Background tasks: one thread runs small tasks, once or periodically.
 
-Retention, checkpoints, flushing and expiry of producers share it. A task that fails is logged and runs again at
-its next turn; a task that is slow delays the others, so a long one hands its work to a thread of its own.
+Retention, checkpoints, flushing and expiry of producers share it. A failed task is logged and runs again at its next
+time; a slow task delays the others, so a long one uses a separate thread.
 """
 
 import heapq

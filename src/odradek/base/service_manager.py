@@ -1,7 +1,7 @@
 """Messages to the service manager that started this process: systemd's notification protocol (`Type=notify`).
 
 Each message is one datagram of KEY=VALUE lines to the socket that `NOTIFY_SOCKET` names. Without that variable nothing
-is sent. A message that can't be sent is not worth a broker.
+is sent. A message that can't be sent is ignored.
 """
 
 import os

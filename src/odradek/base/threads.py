@@ -1,8 +1,8 @@
-"""Named threads of a broker, supervised: one that an unforeseen exception ends is logged and counted, never silent.
+"""Named and supervised threads of a broker: if an unexpected exception ends one, that is logged and counted.
 
-An essential thread (a processor, an acceptor, a replica fetcher, the controller, …) is one without which the broker
-would be half alive: its end is reported to the listener, by which the broker stops. Without the others (the flight
-recorder, the metrics endpoint) it goes on.
+An essential thread (a processor, an acceptor, a replica fetcher, the controller, …) is necessary for the broker: its
+end is reported to the listener, and the broker stops. The broker continues without the others (the flight recorder, the
+metrics endpoint).
 """
 
 import threading

@@ -1,4 +1,4 @@
-"""`dataclass` whose methods are compiled when they are first needed: a drop-in for `dataclasses.dataclass`.
+"""`dataclass` with methods that are compiled on first use: a drop-in for `dataclasses.dataclass`.
 
 The standard one compiles up to six functions per class at import, half a millisecond or more; a broker imports two
 hundred slotted classes, makes objects of a few dozen of them, and compares or prints objects of fewer. Only slotted

@@ -1,7 +1,7 @@
 """Connection of a broker to the controller: one request at a time, each tried once.
 
-A caller that needs its answer sooner than another request may take has a link of its own. A request to a controller
-that has been replaced is given up as soon as this broker hears of the new one.
+A caller that can't wait for the requests of others has its own link. A request to a replaced controller is abandoned as
+soon as this broker learns of the new one.
 """
 
 import threading

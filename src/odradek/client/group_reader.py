@@ -1,7 +1,7 @@
-"""Reading as a member of a consumer group: joins, reads what it is given, commits where it stands, leaves.
+"""Consumer with a group membership: joins, reads the assigned partitions, commits its positions, leaves.
 
-One thread does everything, so heartbeats go out between two polls: a caller that takes longer than the session for the
-records of one poll is out of the group, and joins again.
+One thread does everything and sends heartbeats between two polls: a caller that takes longer than the session timeout
+to process the records of one poll loses its membership, and joins again.
 """
 
 import time

@@ -1,4 +1,4 @@
-"""Times as people type them, in every command: `15m ago`, `2026-01-31T12:00:00`, milliseconds since 1970."""
+"""Parsing of times, for every command: `15m ago`, `2026-01-31T12:00:00`, milliseconds since 1970."""
 
 import re
 import time

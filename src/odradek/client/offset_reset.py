@@ -1,7 +1,7 @@
 """Reset of a consumer group's offsets: from a goal to one offset for each partition.
 
-A `Goal` is one way to say it: the beginning, the end, an offset, a time, a step from where the group stands. `plan`
-asks the cluster only what the goal needs, keeps every new offset within what the partition has, and changes nothing.
+A `Goal` is the beginning, the end, an offset, a time, or a distance from the committed offset. `plan` sends only the
+requests that the goal needs, limits every new offset to the range of its partition, and changes nothing.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""Asking leaders for offsets by time (ListOffsets): the same question for every tool that needs a position."""
+"""ListOffsets requests to the leaders, for every tool that needs offsets by time."""
 
 from collections.abc import Mapping
 

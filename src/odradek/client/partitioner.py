@@ -1,4 +1,4 @@
-"""Partition of a record: Kafka's own rule, so that keys land where the Java client puts them."""
+"""Partition of a record by the same rule as the Java client."""
 
 _M = 0x5BD1E995
 _MASK = 0xFFFFFFFF

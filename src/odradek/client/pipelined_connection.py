@@ -1,7 +1,7 @@
-"""The non-blocking face of a broker's client: several requests in flight, for the tools that measure.
+"""A non-blocking connection to a broker with several requests in flight, for tools that measure.
 
-A broker answers a connection's requests in order, so the answers are matched by counting. Frames go in and come out
-whole; what is in them is the caller's business.
+A broker answers the requests of a connection in order, so answers are matched by counting. The connection sends and
+receives whole frames; the caller encodes and decodes them.
 """
 
 from collections import deque

@@ -1,4 +1,4 @@
-"""Deleting the oldest records of partitions: each leader is asked, and answers where its log begins now."""
+"""Deletion of the oldest records of partitions: each leader deletes them and returns its new log start offset."""
 
 from collections.abc import Mapping
 

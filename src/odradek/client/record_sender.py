@@ -1,4 +1,4 @@
-"""Writing records to one topic: batches to their leaders, again where that helps, each record once.
+"""Writing records to one topic: sends batches to their leaders and retries, so that each record is written once.
 
 With idempotence (the default) a batch has a producer id and a sequence, so sending it again after a lost answer doesn't
 write it twice. One request per leader is in flight at a time.

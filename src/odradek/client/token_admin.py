@@ -1,4 +1,4 @@
-"""Delegation tokens, for the tools: create, renew, end and show them. Any broker serves these requests."""
+"""Delegation tokens, for the tools: create, renew, expire and describe them. Any broker serves these requests."""
 
 from collections.abc import Sequence
 from dataclasses import field

@@ -1,6 +1,6 @@
 """Topics, for the tools: create, add partitions, delete, read configs.
 
-Each function returns when the cluster says that it's done, and raises the cluster's own reason when it isn't.
+Each function returns when the cluster reports success, and raises the cluster's error otherwise.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Transactions, for the tools: list and describe them, find and abort the ones that no coordinator will ever end."""
+"""Transactions, for the tools: list, describe, and abort; find hanging transactions, which no coordinator will end."""
 
 from collections.abc import Iterable
 from functools import partial

@@ -1,4 +1,4 @@
-"""Metadata of the cluster as one broker knows it: an immutable image that is swapped whole.
+"""Metadata of the cluster as one broker knows it: an immutable image that is replaced as a whole.
 
 A reader takes `cache.image` once and works on it without a lock; a writer builds the next image and publishes it. Only
 the handler of UpdateMetadata does, which the controller's requests reach one at a time.

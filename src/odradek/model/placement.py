@@ -1,4 +1,4 @@
-"""Placement of the replicas of a new topic. Pure: chance enters as `start` and `shift`.
+"""Placement of the replicas of a new topic. Pure: random numbers are passed as `start` and `shift`.
 
 With five brokers, ten partitions and three replicas, start 0 and shift 0, the leaders go round robin and each
 further round shifts the followers by one more, so that a broker's load spreads over all others when it dies:

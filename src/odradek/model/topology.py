@@ -1,4 +1,4 @@
-"""The values that every part of the system talks about. Frozen, comparable, with no behaviour beyond naming."""
+"""Values that every part of the system uses: frozen and comparable, without behaviour."""
 
 from dataclasses import field
 from typing import NamedTuple

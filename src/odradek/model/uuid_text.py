@@ -1,4 +1,4 @@
-"""Ids as Kafka writes them everywhere but on the wire: 22 characters of URL-safe base64."""
+"""Text form of ids, which Kafka uses everywhere except on the wire: 22 characters of URL-safe base64."""
 
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from uuid import UUID

@@ -1,7 +1,7 @@
-"""Facts of a produced batch that are needed before it is checked, by one look at its header.
+"""Facts about a produced batch that are needed before its validation, from its header.
 
-They decide where a Produce is served, whether it belongs to a transaction, and which producer a refused batch is of.
-None of them is believed for more: the bytes may say anything.
+They decide which thread serves a Produce, whether it belongs to a transaction, and which producer sent a refused batch.
+They are not trusted for anything else, because the bytes are not validated yet.
 """
 
 from struct import Struct

@@ -1,7 +1,7 @@
-"""Decoding of frames to requests and encoding of responses to frames, for the broker and for its own clients.
+"""Decoding of request frames and encoding of response frames, for the broker and for its own clients.
 
-A frame is what follows the four-byte length on the socket: a header, whose version depends on the API and its
-version, and the body. Responses come as chunks, because records may still lie in files.
+A frame is the content after the four-byte length on the socket: a header, whose version depends on the API and its
+version, and the body. Responses are lists of chunks, because records may still be in files.
 """
 
 from functools import lru_cache

@@ -1,13 +1,14 @@
-"""Walks over a batch's plain records that decode nothing: do they fill the batch, are there as many as it says?
+"""Walks over a batch's uncompressed records without decoding: checks that they fill the batch and match its record
+count.
 
-A batch is appended as its producer made it, so a count that lies, or a record that is longer than its batch, would
-stop every consumer at that offset for ever. These loops find it out at the price of a look at a few bytes per record.
+A batch is appended as its producer made it, so a wrong count, or a record longer than its batch, would stop every
+consumer at that offset forever. These loops find such batches by reading a few bytes per record.
 
-Records of one length often come in rows. In such a row the bytes at one place of every record form a column, a strided
-slice, which is compared at once; the answer is the same as one record at a time would give.
+Records of equal length often follow each other. In such a run, the bytes at one position of every record form a column,
+a strided slice, which is compared at once; the result is the same as record by record.
 
-A caller who has to bound the work pays for the records before; what a record may cost beyond that, by numbers written
-longer than they need be and by its headers, is paid on the way (`Charge`).
+A caller that bounds the work charges the budget for the records before the walk; additional cost of a record, for
+numbers encoded longer than necessary and for headers, is charged during the walk (`Charge`).
 """
 
 from typing import Final, NamedTuple, TypeAlias

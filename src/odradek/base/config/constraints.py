@@ -1,4 +1,4 @@
-"""The bounds of a configuration value, written in a small notation that the key tables use.
+"""Constraints of configuration values, in the notation of the key tables.
 
     -                  anything of the type
     >=1                at least
@@ -9,7 +9,7 @@
     version            a Kafka release: 3.9, 3.9-IV0, 0.10.2 …
     throttled-replicas * or partition:broker,partition:broker…
 
-Only values that somebody set are checked; the defaults are checked by the tests.
+Only values that a user set are checked; tests check the defaults.
 """
 
 import re

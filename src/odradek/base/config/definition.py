@@ -1,10 +1,10 @@
-"""Definition of a configuration key: type, default, bounds, who may change it while the broker runs, and support.
+"""Definition of a configuration key: type, default, constraint, dynamic update mode, and support.
 
 The tables in `keys/` are written in the notation that `read_table` reads, one line per key:
 
     name   type   default   constraint   importance   update mode   support
 
-A default of `-` is no value, `""` the empty string; an indented line goes on with the one before. The notation of
+A default of `-` is no value, `""` the empty string; an indented line continues the previous one. The notation of
 constraints is in `constraints.py`, that of support in `support.py`. Parsing follows Kafka's rules, so that a
 server.properties that Kafka takes is taken here, and the other way round.
 """

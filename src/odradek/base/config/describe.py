@@ -1,8 +1,8 @@
-"""Configuration as DescribeConfigs tells it: each key with its value, where that comes from and what it overrides.
+"""Configuration for DescribeConfigs: each key with its value, the source of the value and the values that it overrides.
 
-A key's synonyms are all the places that could have given its value, the winning one first. Kafka lists them by source
-and leaves out whatever stands before the key's own name; so a topic's `retention.ms` that comes from
-`log.retention.hours` has no synonyms and looks like a default. Tools know it that way, so it is the same here.
+The synonyms of a key are all sources that could have set its value, the effective one first. Kafka sorts them by source
+and omits those before the key's own name; so a topic's `retention.ms` that comes from `log.retention.hours` has no
+synonyms and looks like a default. Tools expect that, so it is the same here.
 """
 
 from collections.abc import Container, Mapping

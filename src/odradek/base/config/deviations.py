@@ -1,7 +1,7 @@
 """Every default that differs from Kafka 3.9's, in one place.
 
-Kafka leaves most of these open; a broker that is reachable by strangers should not. The tables in `keys/` hold our
-defaults.
+Kafka's values are mostly unbounded, which is unsafe for a broker that strangers can reach. The tables in `keys/` hold
+our defaults.
 """
 
 from odradek.base.value_classes import dataclass

@@ -1,8 +1,8 @@
-"""Checks of dynamic broker configs: which keys may change while the broker runs, and by which steps. Pure.
+"""Checks of dynamic broker configs: keys that may change while the broker runs, and by how much. Pure.
 
-A key is set for one broker or for all of them. Kafka's own refusals keep their order and their first words, because
-tools and people look for them. What Kafka could change and this broker can't is refused too, instead of being kept and
-not obeyed.
+A key is set for one broker or for all of them. Kafka's own refusals keep their order and the beginning of their text,
+because tools and people look for them. Changes that Kafka supports and this broker doesn't are refused too, instead of
+being stored and ignored.
 """
 
 from collections.abc import Iterable, Mapping

@@ -1,4 +1,4 @@
-"""Listeners as values: what `listeners`, `advertised.listeners` and the protocol map say."""
+"""Listeners as values, from `listeners`, `advertised.listeners` and the protocol map."""
 
 import re
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""The broker's configuration as it is now: server.properties, overridden by the dynamic defaults of all brokers,
+"""The current configuration of a broker: server.properties, overridden by the dynamic defaults of all brokers,
 overridden by the dynamic values of this one.
 
 Each change makes a new `BrokerConfig` and calls the listeners. Any thread may read `current`; changes come one at a

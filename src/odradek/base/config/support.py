@@ -6,7 +6,7 @@ The last column of the tables in `keys/` says it in one word for each key:
     refused:REASON     another value than Kafka's default is refused: at start, and while the broker runs
     no-effect:REASON   a valid value is accepted and nothing reads it
 
-A key that gets implemented moves to `obeyed` by that word alone; a test asks for code that reads it, and `make
+When a key gets implemented, only this word changes to `obeyed`; a test asks for code that reads it, and `make
 settings-page` writes the page anew. REASON is a name in `REFUSALS` or `NO_EFFECTS`.
 """
 

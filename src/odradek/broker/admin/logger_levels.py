@@ -1,4 +1,6 @@
-"""The levels of this broker's loggers, as BROKER_LOGGER resources: shown and set one by one, gone with the process."""
+"""Levels of this broker's loggers, as BROKER_LOGGER resources: described and set one by one, lost when the process
+ends.
+"""
 
 from collections.abc import Mapping
 

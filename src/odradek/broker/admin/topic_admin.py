@@ -1,8 +1,8 @@
-"""Creates, grows and deletes topics for clients: it writes the znodes, and the controller obeys them.
+"""Creation, growth and deletion of topics for clients: writes the znodes, on which the controller acts.
 
-Requests are served by the broker that is controller. An answer is given through `done`, exactly once, when this
-broker's metadata image shows what was asked for or the time is up, on whichever thread finds out; no thread waits for
-it. Topics that are made by asking for them (`create_soon`) are asked for on any broker.
+The broker that is controller serves the requests. `done` gets the answer exactly once, on any thread, when this
+broker's metadata image shows the change or the timeout has passed; no thread waits for it. Every broker can request
+topics that clients create implicitly (`create_soon`).
 """
 
 import threading

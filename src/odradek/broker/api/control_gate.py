@@ -1,11 +1,12 @@
-"""The door for what controllers say: one request at a time, from the newest controller, to this registration.
+"""Serial execution of the controller's requests: only those of the newest controller to this registration of the
+broker.
 
-LeaderAndIsr, StopReplica and UpdateMetadata come through here on a thread of their own: handler threads may all be
-waiting for just what such a request will bring. A controller that has been replaced, or that speaks to the broker as it
-was before its last registration, changes nothing. Neither does what comes too late: a controller whose request isn't
-answered sends it again on a new connection, and goes on; when the network heals, the first copy may still be delivered.
-It is known by its correlation id. To one registration of a broker a controller speaks through one channel, which
-numbers what it sends through all its connections: Odradek's does, and Apache Kafka's.
+LeaderAndIsr, StopReplica and UpdateMetadata are executed on a separate thread, because all handler threads may be
+waiting for the effect of such a request. Requests of a replaced controller, and requests to an earlier registration of
+the broker, are ignored. So are late requests: if a controller gets no answer, it sends the request again on a new
+connection and continues; when the network recovers, the first copy may still arrive. The correlation id identifies it:
+for one registration of a broker, a controller uses one channel and increasing numbers across all its connections, both
+Odradek's and Apache Kafka's.
 """
 
 from collections.abc import Callable

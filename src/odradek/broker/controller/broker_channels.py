@@ -1,10 +1,10 @@
-"""The controller's ways to the brokers: one queue, one connection and one send thread per broker, itself included.
+"""The controller's channels to the brokers: one queue, one connection and one send thread per broker, itself included.
 
-Requests leave in the order in which they were queued, one at a time, and are sent again until the broker answers or the
-channel is closed. The event thread never waits for a broker: it only queues. A broker that doesn't answer for long gets
-what it missed in fewer requests: the news of a partition replace those that still wait. What LeaderAndIsr and
-StopReplica bring comes back as events. Correlation ids rise through all connections of a term, by which a broker
-knows what comes late (`api.control_gate`).
+Requests are sent one at a time in the order in which they were queued, and repeated until the broker answers or the
+channel is closed. The event thread never waits for a broker: it only queues. If a broker doesn't answer for a long
+time, requests about the same partition replace each other in its queue, so that it later gets fewer of them. Answers to
+LeaderAndIsr and StopReplica become events. Correlation ids increase across all connections of a term; a broker uses
+them to recognize late requests (`api.control_gate`).
 """
 
 import itertools

@@ -1,11 +1,11 @@
-"""Reading journals: of one broker, or of several as one story.
+"""Reading of journals: of one broker, or of several brokers merged.
 
     DIR/recorder-0-00000000000000000001.jsonl      of broker 0, from its first entry on
     DIR/recorder-0-00000000000000041233.jsonl      …and from that one on
 
-The brokers' clocks need not agree. What a controller did comes in the order of controller epochs and, within one, in
-the order of its journal; everything else finds its place in the order of its own journal, and by time. Lines that a
-crash has torn are passed over. What is missing has an entry too (`gaps`).
+The brokers' clocks may differ. Entries of controllers are ordered by controller epoch and, within one, by their order
+in the journal; all other entries keep the order of their own journal, and are merged by time. Lines torn by a crash are
+skipped. Missing entries are represented by an entry as well (`gaps`).
 """
 
 import re

@@ -1,7 +1,7 @@
-"""Checks of the controller's orders about replicas. Pure but for the log lines.
+"""Checks of the controller's directives about replicas. Pure but for the log lines.
 
-Each order names a leader epoch. One that is older than what the partition knows comes from the past, one with the same
-epoch was obeyed already; a restart of the request changes nothing in either case.
+Each directive contains a leader epoch. One with an older epoch than the partition's is outdated, one with the same
+epoch was executed already; a restart of the request changes nothing in either case.
 """
 
 from odradek.base.errors import ErrorCode

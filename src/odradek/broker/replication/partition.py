@@ -1,7 +1,7 @@
 """One replica of a partition on this broker: its role, its log with the high watermark (`committed`), its followers.
 
-Writers hold `lock`: appends, role changes, truncation and all that moves the watermark or the ISR are serialised by
-it. Readers take no lock. Nothing is called back under the lock; what others must do next is returned.
+Writers hold `lock`: it serialises appends, role changes, truncation and changes of the high watermark or the ISR.
+Readers take no lock. No callback runs under the lock; methods return the effects on other engines.
 
 While it leads, everything below `high_watermark` is on the whole ISR. Consumers never see more. A follower's watermark
 comes from its leader.

@@ -1,6 +1,6 @@
 """The partitions that this broker hosts, as handlers see them: append, fetch, delete records, and wait.
 
-What one request changes may be what others wait for: the thread that made the change completes them, under no lock.
+A change by one request may complete waiting requests: the thread that made the change completes them, without a lock.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence

@@ -1,8 +1,8 @@
-"""Replication throttles: how many bytes a second may be copied from and to this broker, and of which partitions.
+"""Replication throttles: the bytes per second that may be copied from and to this broker, and the throttled partitions.
 
 The rates are the dynamic broker configs `leader.replication.throttled.rate` and `follower.replication.throttled.rate`;
-the partitions come from the topic configs `….replication.throttled.replicas`. Only replicas that catch up are held
-back: the caller says whether the replica is in sync. Any thread.
+the partitions come from the topic configs `….replication.throttled.replicas`. Only replicas that are catching up are
+throttled: the caller passes whether the replica is in sync. Any thread.
 """
 
 import threading

@@ -1,8 +1,8 @@
-"""Watches: one notification each that a znode, or its children, may have changed.
+"""Watches: each notifies once that a znode, or its children, may have changed.
 
-A watch goes when it fires, and it goes with the connection. What was lost with the connection counts as fired as soon
-as the connection is back, for the node may have changed in between: the reader looks again and watches anew, and
-nothing is missed. Everything here runs on kazoo's threads; `on_znode` may only enqueue.
+A watch is removed when it fires or when the connection is lost. After a reconnect, the watches of the lost connection
+count as fired, because the nodes may have changed: the reader reads again and sets new watches, so no change is missed.
+All of this runs on kazoo's threads; `on_znode` may only enqueue.
 """
 
 import threading

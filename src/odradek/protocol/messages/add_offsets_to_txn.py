@@ -1,4 +1,4 @@
-"""AddOffsetsToTxn (key 25): the group whose offsets a transaction is about to commit."""
+"""AddOffsetsToTxn (key 25): adds a group to a transaction that will commit its offsets."""
 
 from odradek.protocol.schema import Request, Response, int16, int32, int64, string
 

@@ -1,4 +1,4 @@
-"""CreateDelegationToken (key 38): a token that authenticates in the name of its owner.
+"""CreateDelegationToken (key 38): creates a token with which a client authenticates as the token's owner.
 
 v3 on behalf of another owner.
 """

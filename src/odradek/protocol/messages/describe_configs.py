@@ -1,6 +1,6 @@
 """DescribeConfigs (key 32): the configuration of topics, brokers and loggers.
 
-v1 where a value comes from and its synonyms, v3 types and documentation.
+v1 the source of a value and its synonyms, v3 types and documentation.
 """
 
 from enum import IntEnum

@@ -1,6 +1,6 @@
-"""DescribeDelegationToken (key 41): the tokens of some owners, or all.
+"""DescribeDelegationToken (key 41): the tokens of given owners, or all.
 
-v3 tells who asked for each.
+v3 adds the requester of each token.
 """
 
 from odradek.protocol.schema import Request, Response, Struct, array, bytes_, int16, int32, int64, string

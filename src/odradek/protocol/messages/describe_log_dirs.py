@@ -1,4 +1,4 @@
-"""DescribeLogDirs (key 35): what lies in a broker's directories, and how large it is.
+"""DescribeLogDirs (key 35): the replicas in a broker's log directories, and their sizes.
 
 v4 the size of the volume.
 """

@@ -1,4 +1,4 @@
-"""Heartbeat (key 12): a member says it is alive and learns whether its group rebalances.
+"""Heartbeat (key 12): a member reports that it is alive and learns whether its group rebalances.
 
 v3 static members.
 """

@@ -1,6 +1,6 @@
-"""StopReplica (key 5): the controller tells a broker to stop replicas, and perhaps to delete them.
+"""StopReplica (key 5): the controller tells a broker to stop replicas, and optionally to delete them.
 
-The partitions stand flat in v0, by topic in v1-2, and by topic with their leader epoch since v3.
+The partitions are a flat list in v0, grouped by topic in v1-2, and grouped by topic with their leader epoch since v3.
 """
 
 from odradek.protocol.schema import Request, Response, Struct, array, bool_, int16, int32, int64, string

@@ -1,4 +1,4 @@
-"""Followers, leaders and what brokers tell each other."""
+"""Keys of replication: followers, leaders and the requests between brokers."""
 
 TABLE = """
 auto.leader.rebalance.enable                      boolean  true      -        high    read-only     obeyed

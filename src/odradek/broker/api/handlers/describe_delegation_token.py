@@ -1,7 +1,7 @@
-"""DescribeDelegationToken (key 41): tokens of some owners, or all that the requester may see, with their secrets.
+"""DescribeDelegationToken (key 41): tokens of given owners, or all that the requester may see, with their secrets.
 
-Versions 0-3. v3 tells who asked for each. Owners and renewers see their own; others need Describe on the token or
-DescribeTokens on its owner. Not done: nothing.
+Versions 0-3. v3 adds the requester of each token. Owners and renewers see their own tokens; others need Describe on the
+token or DescribeTokens on its owner. Not done: nothing.
 """
 
 from odradek.base.errors import KafkaError

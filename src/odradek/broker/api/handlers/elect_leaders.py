@@ -1,7 +1,7 @@
-"""ElectLeaders (key 43): elect the preferred leaders of partitions, or unclean ones. For the controller.
+"""ElectLeaders (key 43): runs preferred or unclean leader elections of partitions. Served by the controller.
 
-Versions 0-2. v1 can ask for an unclean election. Answered when this broker's metadata shows the new leaders. When all
-partitions were asked for, those that needed no election are left out. Not done: nothing.
+Versions 0-2. v1 adds unclean elections. The request is answered when this broker's metadata shows the new leaders. If
+the request names no partitions, the answer omits those that needed no election. Not done: nothing.
 """
 
 from collections.abc import Callable

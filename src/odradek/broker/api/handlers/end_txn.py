@@ -1,8 +1,8 @@
 """EndTxn (key 26): commit or abort a transaction.
 
-Versions 0-5. Answered when the decision is in the log of __transaction_state; the markers follow. v2 has
-PRODUCER_FENCED. v5 raises the epoch with each end (KIP-890, part 2), and answers the producer id and epoch to go on
-with: a request that comes late has the epoch of its own transaction, and can't end a later one. Not done: nothing.
+Versions 0-5. The request is answered when the decision is in the log of __transaction_state; the markers are written
+later. v2 has PRODUCER_FENCED. v5 raises the epoch with each end (KIP-890, part 2), and returns the next producer id and
+epoch: a late request has the epoch of its own transaction, and can't end a later one. Not done: nothing.
 """
 
 from odradek.base.errors import ErrorCode, KafkaError

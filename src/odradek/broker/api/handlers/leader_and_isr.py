@@ -1,7 +1,7 @@
-"""LeaderAndIsr (key 4): the controller tells this broker which of its replicas lead, which follow, and whom.
+"""LeaderAndIsr (key 4): the controller makes replicas of this broker leaders, or followers of a given leader.
 
-Versions 0-7. v2 groups by topic, v3 tells of reassignments, v5 adds topic ids and the kind of the request. Not done:
-what a KRaft controller sends while a cluster migrates.
+Versions 0-7. v2 groups by topic, v3 adds reassignments, v5 adds topic ids and the kind of the request. Not done:
+requests of a KRaft controller during a migration.
 """
 
 from collections.abc import Callable, Iterable

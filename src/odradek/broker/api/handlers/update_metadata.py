@@ -1,8 +1,8 @@
-"""UpdateMetadata (key 6): the controller tells every broker who lives and who leads; clients are answered from it.
+"""UpdateMetadata (key 6): the controller sends live brokers and partition leaders to every broker, for its clients.
 
-Versions 0-8. v5 groups by topic, v7 adds topic ids. A partition whose leader is -2 is being deleted and goes. Live
-brokers come whole in every request, partitions only as far as they changed. Not done: what a KRaft controller sends
-while a cluster migrates.
+Versions 0-8. v5 groups by topic, v7 adds topic ids. A partition with leader -2 is being deleted and is removed. Every
+request contains all live brokers, but only the partitions that changed. Not done: requests of a KRaft controller during
+a migration.
 """
 
 from collections.abc import Iterable

@@ -1,6 +1,6 @@
-"""Brokers that come, go, or come back as others: what /brokers/ids says against what the context knows.
+"""Changes of live brokers: compares /brokers/ids with the context; brokers can start, fail or restart.
 
-A broker that is there with a higher epoch has been away, however briefly: it counts as gone and as come.
+A broker whose epoch is higher than before has restarted, however quickly: it counts as failed and as started.
 """
 
 from collections.abc import Iterable, Mapping

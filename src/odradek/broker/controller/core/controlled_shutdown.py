@@ -1,7 +1,7 @@
-"""ControlledShutdown: a broker that says good-bye first hands over what it leads and leaves the ISRs that it is in.
+"""ControlledShutdown: the controller moves the leaders of a broker that stops, and removes it from the ISRs.
 
-It may ask several times; each time tries again what hasn't worked. From the first time on it gets no leader any more,
-until it has gone and come back.
+A broker may send the request several times; each request tries again what has not succeeded. From the first request on,
+the broker is not elected as leader until it has restarted.
 """
 
 from odradek.base.errors import ErrorCode, KafkaError

@@ -1,7 +1,7 @@
-"""The replica state machine: which moves are legal, and what each of them tells the replica's broker.
+"""The replica state machine: legal moves, and the requests that each move sends to the replica's broker.
 
-A replica that goes offline leaves the ISR here, by a write that is conditional on what it was decided on and decided
-anew when a leader has changed the node meanwhile.
+A replica that goes offline is removed from the ISR here. The write is conditional on the version that the decision
+used, and the decision is repeated if a leader has changed the node in the meantime.
 """
 
 from collections.abc import Callable, Iterable, Mapping

@@ -1,6 +1,6 @@
-"""Topics that are created, grow, or vanish: what /brokers/topics says against what the context knows.
+"""Changes of topics: compares /brokers/topics with the context; topics can be created, grow or disappear.
 
-A topic whose node can't be parsed is left out until the node is written anew; it is watched.
+A topic whose node can't be parsed is skipped until the node is written again; it is watched.
 """
 
 from collections.abc import Iterable

@@ -1,9 +1,9 @@
-"""Deletion of a topic: marked under /admin/delete_topics, its replicas delete their logs, its znodes go last.
+"""Deletion of a topic: marked under /admin/delete_topics, its replicas delete their logs, its znodes are deleted last.
 
-A topic waits (`ineligible_for_deletion`) while one of its replicas is down; `resume_for` is called when it is back.
-The mark in ZooKeeper goes with the last node, so that a new controller finds a deletion that its predecessor didn't
-finish and asks the replicas again; deleting what is gone already succeeds.
-Decisions of the event thread alone.
+A topic waits (`ineligible_for_deletion`) while one of its replicas is down; `resume_for` is called when it is back. The
+mark in ZooKeeper is deleted together with the last node, so a new controller finds a deletion that its predecessor
+didn't finish and sends the requests again; deleting a replica twice succeeds. Only the event thread makes these
+decisions.
 """
 
 from collections.abc import Iterable, Set

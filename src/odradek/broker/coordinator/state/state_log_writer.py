@@ -2,15 +2,15 @@
 
 A decision about an entry is made in a turn, under the entry's lock. Its records are put into the queue of their
 partition, behind the records of other decisions. `flush` appends the queues, each in its order, as one batch if
-possible; no entry's lock is held then. Each turn ends with a flush, unless its thread has said that it flushes later
-(`deferred`): a thread that serves many requests does so after each round of them, so that a hundred commits that
-came together are one batch.
+possible; it holds no entry's lock. Each turn ends with a flush, unless its thread flushes later (`deferred`): a thread
+that serves many requests does so after each round of them, so that a hundred commits of one round are one batch.
 
-That records are replicated is learned later, on any thread: perhaps at once, inside of the append. No thread takes an
-entry's lock while it holds another's, or while it appends: entries that finish meanwhile get their turn after it.
+The writer learns on any thread that records are replicated, perhaps immediately, inside of the append. No thread takes
+an entry's lock while it holds another one, or while it appends: entries that become settled in the meantime get their
+turn after it.
 
-Records of one entry are settled in the order in which they lie in the log, so memory is always what a replay of some
-beginning of the log would give. All coordinators of a broker share one writer.
+Records of one entry are settled in the order of the log, so the state in memory always equals a replay of a prefix of
+the log. All coordinators of a broker share one writer.
 """
 
 import threading

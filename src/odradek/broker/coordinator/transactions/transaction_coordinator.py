@@ -1,10 +1,9 @@
-"""The coordinator of the transactional ids that this broker is responsible for: those kept in partitions of
-__transaction_state that it leads.
+"""The coordinator of the transactional ids in the partitions of __transaction_state that this broker leads.
 
-A decision about an id is made in a turn at it, under its lock; when that is free again, its record is written and its
-answer sent. Memory changes when the record is replicated, and only then; whatever becomes of the record, the id isn't
-pending any more. A decided end (PrepareCommit, PrepareAbort) is answered at once, and carried out after that
-(`transaction_ends`). The next leader of the partition replays the records and goes on with what was decided.
+A decision about an id is made in a turn, under the id's lock; after the lock is released, its record is written and its
+answer sent. The state in memory changes only when the record is replicated; whether that succeeds or fails, the id is
+no longer pending. A decided end (PrepareCommit, PrepareAbort) is answered at once, and executed after that
+(`transaction_ends`). The next leader of the partition replays the records and continues with the decided ends.
 """
 
 from collections.abc import Callable, Collection, Iterable

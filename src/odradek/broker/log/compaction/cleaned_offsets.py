@@ -1,8 +1,9 @@
-"""Up to where each compacted log is clean: `cleaner-offset-checkpoint` in every log directory. Any thread.
+"""First offset that is not cleaned yet in each compacted log: `cleaner-offset-checkpoint` in every log directory. Any
+thread.
 
-It must never say more than is true: below a log's offset every key is taken to occur once, and a tombstone there is
-dropped in time, which would bring back an older value that was never looked for. So an offset is lowered before its
-log is cut, and forgotten before a new log gets the name.
+It must never be too high: below it, every key is assumed to occur once, and tombstones are dropped after their time,
+which would bring back an older value that was not cleaned. So the offset is lowered before its log is truncated, and
+removed before a new log gets the name.
 """
 
 import threading

@@ -1,10 +1,10 @@
-"""Compacts one log: keeps the last record of each key, in the place and at the offset that it always had.
+"""Compaction of one log: keeps the last record of each key, at its offset.
 
-First the dirty part is read into the key map, as far as that holds it. Then the log is copied from its first segment
-to the end of what the map knows, batch by batch without the records that a later one outdates; neighbours that have
-become small are merged. Each copy is put in place as soon as it is complete (`swap`), under the lock of the log's
-writer, and only if the log was not truncated, moved or deleted meanwhile: these don't wait for a cleaning, the cleaning
-is given up. Readers go on all the time.
+First the dirty part is read into the key map, until the map is full. Then the log is copied from its first segment to
+the end of the mapped part, batch by batch, without the records that a later one replaces; adjacent small segments are
+merged. Each copy is put in place as soon as it is complete (`swap`), under the lock of the log's writer, and only if
+the log was not truncated, moved or deleted meanwhile: these don't wait for a cleaning, the cleaning is given up.
+Readers go on all the time.
 """
 
 import os

@@ -1,8 +1,9 @@
-"""The cleaner threads: each takes the filthiest compacted log that no other is at, cleans it, and looks for the next.
+"""The cleaner threads: each cleans the dirtiest compacted log that no other thread is cleaning, then looks for the
+next.
 
-What is worth cleaning is decided in `dirtiness`, how it is done is in `cleaner`. A log whose bytes make no sense is
-reported once and left alone until the broker starts again or the log is another; one whose disk fails takes its
-directory offline; one that is cut, moved, deleted or no longer to be compacted is given up and looked at again later.
+`dirtiness` decides which logs are worth cleaning, `cleaner` cleans them. A corrupt log is reported once and skipped
+until the broker restarts or the log is replaced. If the disk of a log fails, its directory is taken offline. If a log
+is truncated, moved, deleted or no longer compacted, its cleaning is aborted and tried again later.
 """
 
 import threading

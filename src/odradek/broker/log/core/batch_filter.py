@@ -1,12 +1,12 @@
-"""Compaction of one batch: the same bytes, a smaller batch, an empty one or nothing.
+"""Compaction of one batch: it stays unchanged, becomes smaller or empty, or is removed.
 
-A batch keeps its base offset, its last offset and its sequences whatever goes, so gaps appear inside of and between
-batches, and what its producer wrote last stays known: that one batch of each active producer stays even when it is
-empty. A batch with tombstones, or with the marker of a transaction whose data is gone, is dated at the first cleaning
-that meets it: its base timestamp becomes the delete horizon, from which on a cleaning drops them.
+A batch keeps its base offset, its last offset and its sequences, so gaps appear inside of and between batches, and the
+last sequence of a producer stays known: the last batch of each active producer stays even when it is empty. The first
+cleaning that meets a batch with tombstones, or with the marker of a transaction whose data was removed, sets its delete
+horizon in place of its base timestamp; after that time a cleaning drops them.
 
-Batches are rebuilt as Kafka rebuilds them, to the byte where they aren't compressed. Messages of the older formats
-pass through as they are: their keys are not looked at, so tombstones after them stay, whatever their horizon.
+Rebuilt batches equal Kafka's, to the byte if they aren't compressed. Messages of the older formats are copied
+unchanged: their keys are not read, so tombstones after them stay, whatever their horizon.
 
 Pure: no clock, no file.
 """

@@ -1,4 +1,4 @@
-"""The budget of a produce request: how many steps the checks of all its records together may take.
+"""The budget of a produce request: the number of steps that the checks of all its records may take.
 
 A batch of a kilobyte may unfold into megabytes, and a megabyte may hold a hundred thousand records; a request has room
 for many such batches. So every check pays before it begins, in the steps of `protocol.decoding_steps` (about 20 ns).

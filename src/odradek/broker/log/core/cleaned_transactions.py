@@ -1,10 +1,12 @@
-"""Transactions that are open where the cleaner is, on its way from the start of a log to the end of the cleaned part.
+"""Transactions that are open at the position of the cleaner, which moves from the start of a log to the end of the
+cleaned part.
 
-It never goes beyond the last stable offset, so how each transaction ended is known before its first batch is met.
-Data of an aborted one goes at once. A marker stays until a cleaning meets no more data of its transaction; from then
-on it is dated like a tombstone, so that a consumer that has read some of the data still finds how it ended.
+It stops at the last stable offset, so the outcome of each transaction is known before its first batch is read. Data of
+an aborted transaction is removed immediately. A marker stays until a cleaning finds no more data of its transaction;
+from then on it has a delete horizon like a tombstone, so that a consumer that has read some of the data still finds the
+marker.
 
-Pure: fed with headers, answers what may go.
+Pure: it gets the headers and returns what may be removed.
 """
 
 from collections.abc import Iterable

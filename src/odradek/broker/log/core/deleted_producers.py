@@ -1,9 +1,8 @@
 """Producer entries of deleted logs, for the logs that replace them.
 
-A topic may be deleted and created again under a producer that goes on with its next sequence: clients number the
-batches of a partition by its name. The new log would refuse it, because nothing can have been lost there
-(`producer_state`), and librdkafka takes that refusal for a fatal error. So the new log inherits what the deleted one
-knew.
+A topic may be deleted and created again while a producer continues with its next sequence: clients number the batches
+of a partition by its name. The new log would refuse it, because nothing can have been lost there (`producer_state`),
+and librdkafka takes that refusal for a fatal error. So the new log inherits the producer entries of the deleted one.
 """
 
 from collections.abc import Mapping

@@ -1,13 +1,13 @@
-"""Proof that the transaction coordinator knows of a transaction, before its first append to a partition.
+"""Verification that the transaction coordinator knows a transaction, before its first append to a partition.
 
 A verification begins with a guard, which the partition keeps for the producer. A marker, or the first append of the
-transaction, takes the guard away. So an append with a guard that the partition no longer has comes too late: a marker
-has been written since the coordinator was asked (KAFKA-14884), and what it would append nobody would ever end.
+transaction, removes the guard. So an append whose guard was removed comes too late: a marker has been written since the
+coordinator answered (KAFKA-14884), and no marker would ever end what it appends.
 
-Where each end of a transaction raises the epoch (version 2), a producer begins the next one while the markers of the
-former are on their way: they have the epoch of the next one, and leave its guard alone.
+If each end of a transaction raises the epoch (version 2), a producer may begin the next transaction before the markers
+of the previous one are written: they have the epoch of the next transaction, and keep its guard.
 
-Pure. Touched under the partition's lock.
+Pure. Used under the partition's lock.
 """
 
 from odradek.base.errors import ErrorCode, KafkaError

@@ -1,14 +1,13 @@
-"""The broker's log directories: which partition lies where, opening all of them, making and deleting logs, checkpoints.
+"""The broker's log directories: the placement of partitions, opening, creating and deleting logs, checkpoints.
 
     DIR/.lock                              held while a broker (ours or Kafka's) uses the directory
-    DIR/meta.properties                    whose it is (`identity`)
-    DIR/.kafka_cleanshutdown               there after a clean stop only
+    DIR/meta.properties                    broker id and cluster id (`identity`)
+    DIR/.kafka_cleanshutdown               exists only after a clean stop
     DIR/*-offset-checkpoint                recovery points, log starts, high watermarks (`directory_checkpoints`)
-    DIR/topic-0/, DIR/topic-0.UUID-…/      logs, copies of logs that move, logs on their way out (`log_names`)
+    DIR/topic-0/, DIR/topic-0.UUID-…/      logs, copies for moves, logs being deleted (`log_names`)
 
-A directory whose disk fails goes offline with its partitions; the others go on. A broker with none left must stop.
-Any thread may call this; making, moving, deleting and failing are serialised by one lock, under which no log's writer
-waits. `table` has the open logs and the directories that work, `moves` the logs on their way to another directory.
+A directory whose disk fails goes offline with its partitions; the others stay online. A broker without a working
+directory must stop.
 """
 
 import json

@@ -1,18 +1,18 @@
 """Move of a partition's log from one directory to another while it is written.
 
-    1  B/orders-0.UUID-future is made and filled from A/orders-0, a piece at a time           (`LogCopy`)
-    2  B/orders-0.UUID-future/moved-from says: A                                              (`prepare_to_finish`)
-    3  it is whole, and the partition's writers wait                                          (`finish_move`)
+    1  B/orders-0.UUID-future is created and filled from A/orders-0, a piece at a time        (`LogCopy`)
+    2  B/orders-0.UUID-future/moved-from contains A                                           (`prepare_to_finish`)
+    3  the copy is complete, and the partition's writers wait                                 (`finish_move`)
     4  B/orders-0.UUID-future is renamed to B/orders-0
-    5  A/orders-0 is renamed to A/orders-0.UUID-delete, whose files go later
-    6  B/orders-0/moved-from goes                                                             (`settle_move`)
+    5  A/orders-0 is renamed to A/orders-0.UUID-delete, whose files are deleted later
+    6  B/orders-0/moved-from is deleted                                                       (`settle_move`)
 
-Each step is on disk before the next begins. Until 4 a crash leaves the log in A, and the copying goes on after the next
-start; between 4 and 5 there are two, of which `moved-from` tells which one to keep. If A's disk fails in between, what
-is left there is cleared away by the same rule when it comes back.
+Each step is on disk before the next begins. A crash before step 4 leaves the log in A, and the copy continues after the
+next start. Between steps 4 and 5 there are two logs, and `moved-from` decides which one to keep. If A's disk fails in
+between, the log in A is removed by the same rule when the disk is back.
 
-A copy is compared with its log by leader epochs: no two leaders have written the same offset in the same epoch, so as
-far as the epochs agree, the records do. That has to be done after a start, and when the log was truncated.
+A copy is compared with its log by leader epochs: no two leaders have written the same offset in the same epoch, so the
+records are equal as far as the epochs are. The comparison is needed after a start, and after the log was truncated.
 """
 
 from collections import defaultdict

@@ -1,6 +1,7 @@
-"""Work that the log wants done off the append path: fsync of a finished segment, removal of deleted files.
+"""Background work of the log: fsync of a finished segment, removal of deleted files.
 
-The broker's scheduler does it. `IMMEDIATE` does a task where it is asked for, delays included: for tools and tests.
+The broker's scheduler executes it. `IMMEDIATE` executes each task in the calling thread, without its delay: for tools
+and tests.
 """
 
 from collections.abc import Callable

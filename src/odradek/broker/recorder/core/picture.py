@@ -1,7 +1,7 @@
-"""Cluster as the controller knew it at a moment: controller, live brokers, leader and ISR of each partition.
+"""The cluster as the controller knew it at a moment: controller, live brokers, leader and ISR of each partition.
 
-A fold over entries in their order. The writer keeps one too, and begins each file with it, so that a journal whose
-first files are gone can still be replayed.
+It is a fold over the entries in their order. The writer keeps one as well and begins each file with it, so that a
+journal can be replayed after its first files were deleted.
 """
 
 from collections.abc import Iterable, Iterator, Mapping

@@ -1,4 +1,4 @@
-"""A batch that its log has refused, where leadership has moved: perhaps what came before it is still on its way."""
+"""Decision about a batch that the log refused after a leader change: an earlier batch may still arrive."""
 
 from collections.abc import Callable
 

@@ -1,11 +1,11 @@
-"""The follower's end of a fetch session: what the leader already knows needn't be said again.
+"""The follower's side of a fetch session: it omits what the leader already knows.
 
-The first request of a session names every partition; each later one names those whose position changed and those that
-are wanted no longer. Pure bookkeeping, used by one fetch loop.
+The first request of a session names every partition; later requests name the partitions whose position changed and
+those that were removed. Pure bookkeeping, used by one fetch loop.
 
     session id, epoch     the next request
-    0, 0                  names all, and asks for a new session
-    n, 0                  names all, asks for a new session and ends the old one, whose state is in doubt
+    0, 0                  names all partitions, and requests a new session
+    n, 0                  names all, requests a new session and ends the old one, whose state is uncertain
     n, 1 and up           names what changed
 """
 

@@ -1,7 +1,7 @@
-"""The in-sync replicas: who leaves, who may join, and the change that a leader proposes. Pure.
+"""The in-sync replicas: which replicas leave, which may join, and the change that a leader proposes. Pure.
 
-A proposed change is pending until the controller has answered. Meanwhile either set may be the true one, so a record is
-committed only when the replicas of both have it (KIP-497): `maximal` is their union.
+A proposed change is pending until the controller has answered. Until then either set may be the valid one, so a record
+is committed only when the replicas of both have it (KIP-497): `maximal` is their union.
 """
 
 from collections.abc import Iterable, Mapping

@@ -1,7 +1,7 @@
 """Follower as its leader sees it: the end of its log, and the time since which it has kept up.
 
-The leader learns both from the follower's fetches: to ask for an offset is to have everything before it. Owned by the
-partition, written under its lock. Times are monotonic.
+The leader learns both from the follower's fetches: a follower that fetches an offset has everything before it. Owned by
+the partition, written under its lock. Times are monotonic.
 """
 
 NEVER_MS = -(2**62)

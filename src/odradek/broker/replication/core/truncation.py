@@ -1,7 +1,7 @@
-"""Truncation point of a follower, from which on its log agrees with its leader's. Arithmetic on epochs and offsets, no
-more.
+"""Truncation point of a follower: its log agrees with its leader's below it. Arithmetic on epochs and offsets only.
 
-The high watermark plays no part: a follower's own is behind the leader's, so cutting there drops what was committed.
+The high watermark is not used: a follower's own is behind the leader's, so truncating to it would drop committed
+records.
 """
 
 from odradek.base.value_classes import dataclass

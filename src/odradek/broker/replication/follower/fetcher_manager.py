@@ -1,6 +1,6 @@
 """Assignment of followed partitions to replica fetcher threads.
 
-A leader is asked by up to `num.replica.fetchers` loops, each with its own thread and connection. A partition goes to
+Up to `num.replica.fetchers` loops fetch from one leader, each with its own thread and connection. A partition goes to
 one of them by its hash, as in Apache Kafka. Loops begin with their first partition, and end when they have had none for
 a while. Any thread may call; none of the methods waits for a loop but `stop`.
 """

@@ -1,7 +1,8 @@
-"""A fetch loop's way to its leader: the connection, what both understand, and the fetch that waits there for news.
+"""Connection of a fetch loop to its leader: the socket, the API versions of both sides, and the fetch that waits at the
+leader.
 
-A leader that has nothing new holds a fetch back for `replica.fetch.wait.max.ms`. An order that comes meanwhile needn't
-wait for that: the fetch is given up, and the next one goes out on a new connection and in a new session.
+A leader without new records holds a fetch for `replica.fetch.wait.max.ms`. A directive that arrives in the meantime
+doesn't wait for it: the fetch is abandoned, and the next one is sent on a new connection and in a new session.
 """
 
 import select

@@ -1,9 +1,9 @@
 """One thread that copies partitions from one leader, a fetch at a time.
 
-Only the thread itself touches the connection, the session and the progress of its partitions; others post orders.
+Only the thread itself uses the connection, the session and the progress of its partitions; other threads post actions.
 
-What fails backs off on its own, from a few milliseconds up to `replica.fetch.backoff.ms`: followers often ask a new
-leader before the leader has the controller's LeaderAndIsr, and then a second is long.
+Each failed partition backs off separately, from a few milliseconds up to `replica.fetch.backoff.ms`: followers often
+ask a new leader before the leader has the controller's LeaderAndIsr, and then a second is long.
 """
 
 from collections.abc import Callable, Iterable, Mapping

@@ -1,7 +1,7 @@
 """One fetch over many partitions: the request, the results, and the wait until there is enough.
 
 Consumers read up to the high watermark, from the leader or from a follower; followers read up to the end of the
-leader's log, and by asking tell how far they are.
+leader's log, and their fetch offsets show their progress.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence

@@ -1,11 +1,11 @@
 """Incremental fetch sessions: a fetcher names its partitions once, then only what changed.
 
-A session remembers the partitions of one fetcher, and what it last heard of each; the answer to an incremental fetch
-carries only partitions with records or news. Session id 0 means none; epoch 0 asks for a new one, -1 closes it,
-and every further request must carry the next epoch, or the two sides have lost each other.
+A session stores the partitions of one fetcher, and the last answer for each; the answer to an incremental fetch
+contains only partitions with records or changes. Session id 0 means none; epoch 0 asks for a new one, -1 closes it, and
+every further request must have the next epoch; otherwise the two sides are out of step.
 
-The cache is bounded: a new session takes the place of one that is idle for `eviction_ms` at least, or does without. A
-follower's takes a consumer's place in any case, the smallest one's.
+The cache is bounded: a new session replaces one that was idle for at least `eviction_ms`; if there is none, the fetcher
+gets no session. A follower's takes a consumer's place in any case, the smallest one's.
 """
 
 import secrets

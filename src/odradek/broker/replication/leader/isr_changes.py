@@ -1,8 +1,8 @@
-"""Changes of the ISR on their way: a leader proposes, the controller decides, or ZooKeeper does.
+"""Pending changes of the ISR: a leader proposes them; the controller, or a conditional write to ZooKeeper, decides.
 
-`IsrChanges` has one thread and at most one change for each partition; a newer one takes the place of an older. What is
-waiting goes out together, one batch at a time, and again until it is answered: a change can only be given up by the
-partition, which has forgotten it once the controller sends a directive.
+`IsrChanges` has one thread and at most one change for each partition; a newer one takes the place of an older. Waiting
+changes are sent together, one batch at a time, and repeated until they are answered: only the partition abandons a
+change, when the controller sends a directive.
 
 Since inter.broker.protocol.version 2.7 the leader asks the controller (`AlterPartitionUpdater`); before, it writes the
 partition's state itself, conditionally, and leaves a notice for the controller (`ZooKeeperIsrUpdater`).

@@ -1,8 +1,8 @@
-"""Appends of transactional producers: the coordinator is asked before a transaction's first append to a partition.
+"""Appends of transactional producers: the coordinator verifies a transaction before its first append to a partition.
 
-Without the question, a Produce that arrives after its transaction was aborted would open one that nobody ends, and the
-last stable offset would stay where it is for ever (KAFKA-14402). The answer counts only as long as no marker has been
-written since the question (`verification`).
+Without the verification, a Produce that arrives after its transaction was aborted would open a transaction that never
+ends, and the last stable offset would never advance (KAFKA-14402). The answer is valid only while no marker has been
+written since the request (`verification`).
 
 In version 2 of transactions (KIP-890, part 2) the coordinator is asked to make the partition part of the transaction.
 

@@ -1,10 +1,10 @@
-"""The SASL state of one connection: what the client may send next, and what it is answered.
+"""The SASL state of one connection: the requests that the client may send next, and their answers.
 
     HANDSHAKE ──▶ TOKEN ──▶ AUTHENTICATED ──▶ TOKEN (re-authentication) ──▶ AUTHENTICATED
                     │
-                    └──▶ FAILED: nothing more is answered
+                    └──▶ FAILED: no further answer
 
-The connection's requests come one after the other, so nothing here is locked.
+The requests of a connection are processed one after the other, so there is no lock.
 """
 
 from collections.abc import Callable, Mapping

@@ -1,4 +1,4 @@
-"""Sequential nodes by which brokers tell each other that something changed; each is read and then removed."""
+"""Sequential nodes with which brokers notify each other of changes; each is read and then removed."""
 
 from collections.abc import Iterable
 from typing import Any

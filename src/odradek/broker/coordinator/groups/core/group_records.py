@@ -1,12 +1,12 @@
-"""The records of __consumer_offsets, byte for byte as Apache Kafka keeps them.
+"""The records of __consumer_offsets, byte for byte as in Apache Kafka.
 
-Each key and each value begins with its version, an int16. A key's version is also its kind:
+Each key and each value begins with its version, an int16. The version of a key is also its kind:
 
-    0, 1    a group's position in a partition   value: OffsetCommitValue, none when forgotten
-    2       a group and its members             value: GroupMetadataValue, none when deleted
+    0, 1    the committed offset of a group     value: OffsetCommitValue, null when it expires
+    2       a group and its members             value: GroupMetadataValue, null when it is deleted
 
-Written are key 1 with value 3 (1 where the committer asked for a retention of its own) and key 2 with value 3; read
-are all versions. Kinds that aren't known belong to newer coordinators and are left alone.
+Key 1 is written with value 3 (1 if the committer requested its own retention), key 2 with value 3; all versions are
+read. Unknown kinds belong to newer coordinators and are ignored.
 """
 
 from struct import Struct as Packer

@@ -1,4 +1,4 @@
-"""Members of a group, and their requests at any time: heartbeat and commit. Pure: time is passed in."""
+"""Checks of group members in requests that are valid in any state: heartbeat and commit. Pure: time is passed in."""
 
 from typing import NamedTuple
 
