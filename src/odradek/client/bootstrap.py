@@ -1,4 +1,4 @@
-"""The brokers that are asked first, as a person writes them."""
+"""Parsing of bootstrap server lists."""
 
 from odradek.base.errors import ErrorCode, KafkaError
 

@@ -1,4 +1,4 @@
-"""The tools' way to a cluster: finds brokers from a bootstrap list, asks the right one, tries again where that helps.
+"""Cluster client of the tools: finds brokers from a bootstrap list, sends each request to the right one, and retries.
 
 One connection per broker, made when it is first needed. Not thread-safe: a command uses one client from one thread.
 It speaks the protocol only, so any broker of the cluster may be Odradek or Apache Kafka.

@@ -1,7 +1,7 @@
 """Configs of topics and brokers, for the tools: read them, check a change, make it.
 
-A broker is asked about its own settings, any broker about others. The cluster checks a change as a whole before it
-makes any of it.
+A broker's own settings are requested from that broker, others from any broker. The cluster validates a change as a
+whole before it applies it.
 """
 
 import re

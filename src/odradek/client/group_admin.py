@@ -1,7 +1,7 @@
 """Consumer groups, for the tools: list and describe them, read and change their offsets.
 
 Each group is known to one broker, its coordinator, which is looked up for every question, since it may move. Functions
-return when the coordinator says that it's done, and raise its own reason when it isn't.
+return when the coordinator reports success, and raise its error otherwise.
 """
 
 from collections import defaultdict

@@ -1,4 +1,4 @@
-"""Moving replicas from one directory of their broker to another (AlterReplicaLogDirs), and seeing how far they are."""
+"""Moving replicas from one directory of their broker to another (AlterReplicaLogDirs), and their progress."""
 
 from collections import defaultdict
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Administration of ACLs: created and deleted by any broker, obeyed at once by it and a moment later by the others."""
+"""Administration of ACLs: any broker creates and deletes them, and applies the change immediately; the others follow."""
 
 from collections.abc import Callable, Iterable, Sequence
 

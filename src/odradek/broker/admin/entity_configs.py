@@ -1,6 +1,6 @@
 """Configs of topics, brokers and clients over their defaults: read and replaced in ZooKeeper, by any broker.
 
-Every broker learns of a change by the notice that is left with it; the one that makes it obeys before it answers.
+Every broker learns of a change by a notification; the broker that makes it applies it before it answers.
 """
 
 from collections.abc import Iterable, Iterator, Mapping

@@ -1,4 +1,4 @@
-"""Entries of the audit log about requests that change the cluster: names out of the request, and the errors answered.
+"""Entries of the audit log about requests that change the cluster: names in the request, and the errors of the answer.
 
 Fields are taken by a list of names, all others stay out: no password, salt, token secret or configuration value gets
 into an entry, whatever a later version of a message holds.

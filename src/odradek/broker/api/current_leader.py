@@ -1,5 +1,4 @@
-"""Current leader of a partition, for clients that asked the wrong broker, so that they need not look for it
-(KIP-951)."""
+"""Current leader of a partition, for clients that sent a request to another broker (KIP-951)."""
 
 from typing import NamedTuple
 

@@ -1,8 +1,8 @@
 """Dispatch of frames to their handlers, and of responses to connections.
 
-The dispatcher is the application that the reactor serves. What may not block runs right where it was read; the rest
-goes to the handler threads, and so does what takes long to decode. A frame that can't be decoded costs its sender the
-connection, and no other client anything.
+The dispatcher is the application of the network threads. A request that can't block runs on the thread that read it;
+others run on handler threads, as do requests that take long to decode. A frame that can't be decoded costs its sender
+the connection, and no other client anything.
 
 Until the broker has heard of its cluster it could only tell clients nonsense: before `open`, only what brokers and
 controllers need is served, and everything else waits.

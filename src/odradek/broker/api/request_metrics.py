@@ -1,7 +1,7 @@
 """Counts of requests by kind, and their times: queue, local, remote, response, total.
 
-Of each API the moments of the last thousand requests are remembered, which costs one store per request; durations and
-quantiles are worked out when somebody asks.
+The times of the last thousand requests of each API are stored, one store per request; durations and quantiles are
+computed when they are read.
 """
 
 from collections import Counter

@@ -1,7 +1,7 @@
 """Requests of SASL connections before they reach a handler.
 
-Until a client is authenticated it gets ApiVersions, a few times, SaslHandshake and SaslAuthenticate; anything else
-closes its connection, and nothing else is decoded. A failure is answered after
+Before a client is authenticated, it may send ApiVersions a few times, SaslHandshake and SaslAuthenticate; any other
+request closes the connection without being decoded. A failure is answered after
 `connection.failed.authentication.delay.ms`, and then the connection is closed. The audit log has each failure.
 """
 

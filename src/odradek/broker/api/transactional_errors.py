@@ -1,4 +1,4 @@
-"""Errors of transactions as old clients know them."""
+"""Mapping of transaction errors to those that older clients know."""
 
 from odradek.base.errors import ErrorCode
 

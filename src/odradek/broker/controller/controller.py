@@ -1,7 +1,7 @@
-"""The controller of the cluster, as every broker carries one: it stands for election, and acts while it is elected.
+"""The controller of the cluster. Every broker has one: it takes part in the election, and acts while it is elected.
 
-One event thread owns everything here. Watches, timers, brokers' answers and requests only enqueue; the thread takes one
-after the other, asks `decisions` for effects and lets the effect runner do it. An event of an earlier term is
+One event thread owns everything here. Watches, timers, brokers' answers and requests only enqueue; the thread processes
+one after the other, gets effects from `decisions`, and the effect runner performs them. An event of an earlier term is
 dropped, and its request is answered with NOT_CONTROLLER.
 """
 

@@ -1,6 +1,7 @@
-"""One term of the controller: what it knows, its channels to the brokers, and who waits for its answers.
+"""One term of the controller: its context, its channels to the brokers, and the clients that wait for its answers.
 
-Made when the election is won, thrown away when it ends. Used by the event thread; only `admit` is called by others.
+Created when the election is won, discarded when the term ends. Used by the event thread; only `admit` is called by
+others.
 """
 
 from collections.abc import Callable

@@ -1,7 +1,7 @@
 """Execution of effects: on ZooKeeper, on the channels to the brokers, for clients that wait for an answer.
 
-One per term, used by the event thread alone. While ZooKeeper can't be reached an effect waits and is tried again, as
-long as the term lasts: a decision is carried out to its end or given up with the whole term, never left half done.
+One per term, used by the event thread alone. While ZooKeeper is unavailable, an effect waits and is repeated, as long
+as the term lasts: a decision is completed, or abandoned together with the whole term.
 """
 
 import time

@@ -1,7 +1,7 @@
 """The controller's queue: first in, first out, with urgent events in front, and delayed ones at their time.
 
-Any thread may put, only the event thread takes. It stays small without a limit of its own: a znode that changes again
-before it was looked at is in it once, a broker has one request under way, and who asks waits for the answer.
+Any thread may put, only the event thread takes. It stays small without a limit: a znode that changes again before it
+was processed is in it once, a broker has one request in flight, and a client waits for its answer.
 """
 
 import heapq

@@ -1,7 +1,7 @@
 """The controller's events and effects as entries of the flight recorder.
 
-`ControllerLifecycle` hands each event, and each effect with its result, to `record`; the description is made on the
-recorder's thread. Results are kept too: the controller's picture of the cluster is made of them.
+`ControllerLifecycle` hands each event, and each effect with its result, to `record`; the recorder's thread formats it.
+Results are recorded too, because the recorded state of the cluster is computed from them.
 """
 
 from collections.abc import Iterable, Iterator, Mapping

@@ -1,8 +1,8 @@
-"""Operations that wait: for an event that concerns one of their keys, or for their time to be up; completed once.
+"""Delayed operations: each waits for an event on one of its keys, or for its timeout, and completes exactly once.
 
-A thread that changes something that operations wait for calls `check_and_complete(key)`. Operations may be asked and
-completed by several threads at the same time; `force_complete` decides which it was. No lock is held while an operation
-is asked or completed, so it may take locks of its own and may come back to the purgatory.
+A thread that changes something that operations wait for calls `check_and_complete(key)`. Several threads may try to
+complete an operation at the same time; `force_complete` succeeds for one of them. No lock is held during that, so an
+operation may take its own locks and may use the purgatory.
 """
 
 import threading

@@ -1,4 +1,4 @@
-"""Usage of a broker by its clients, against their quotas: bytes in, bytes out, time of threads, changes of topics.
+"""Usage of a broker by its clients, compared with their quotas: bytes in, bytes out, thread time, topic changes.
 
 A client that uses more gets a throttle time, for which its connection is not read. While nothing is limited,
 `is_limiting` is False, and nothing here is called. Any thread.

@@ -1,8 +1,8 @@
-"""The files of one broker's journal: which directory holds the open one, and how many may be kept.
+"""The files of one broker's journal: the directory of the open file, and the number of files to keep.
 
-There may be several directories, on several disks. The journal lies in one of them, and goes on in another when that
-one fails. At a start it is found again wherever its last file is. Used by the recorder's thread alone, except for
-`abandon`.
+There may be several directories, on several disks. The journal is in one of them, and continues in another one when
+that fails. At a start the broker continues in the directory of its last file. Only the recorder's thread uses it,
+except for `abandon`.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence

@@ -1,4 +1,4 @@
-"""Additions to journals since the last look: each file is read on from where reading ended."""
+"""Additions to journals since the last reading: each file is read from the position where the last reading ended."""
 
 from collections.abc import Sequence
 from pathlib import Path

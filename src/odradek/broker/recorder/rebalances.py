@@ -1,6 +1,6 @@
-"""Reasons of group rebalances: the coordinators' entries, read on from where the last look ended.
+"""Reasons of group rebalances: the coordinators' entries since the last reading.
 
-Of each broker's newest files only the lines about groups are parsed, so that a look costs what was written since.
+Of each broker's newest files only the lines about groups are parsed, so the cost depends on what was written since.
 """
 
 from collections import OrderedDict

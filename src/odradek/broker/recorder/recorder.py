@@ -1,4 +1,4 @@
-"""The writer of a broker's journal. `record` hands an entry over and returns at once.
+"""The writer of a broker's journal. `record` enqueues an entry and returns immediately.
 
 One bounded queue, one thread. Turning what happened into lines, writing them and rotating the files is the thread's
 work. When it can't keep up, or no directory can be written, entries are dropped and counted, and the count is written

@@ -1,4 +1,4 @@
-"""A thread that reads changes from ZooKeeper when a watch fires, and waits for ZooKeeper as long as it takes."""
+"""A thread that reads changes from ZooKeeper when a watch fires, and waits for ZooKeeper without a timeout."""
 
 import threading
 from collections.abc import Callable, Collection

@@ -1,8 +1,8 @@
 """ACLs of the cluster, current on every broker, and the one way to change them.
 
 A change is written by version, so that none of two at the same time is lost, then announced by a notice. Every broker
-watches the notices and reads the patterns that they name, on a thread that waits for ZooKeeper as long as it takes.
-The broker that makes a change obeys it before it answers.
+watches the notices and reads the patterns that they name, on a thread that waits for ZooKeeper without a timeout. The
+broker that makes a change applies it before it answers.
 """
 
 import threading

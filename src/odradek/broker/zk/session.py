@@ -1,9 +1,9 @@
 """The session with ZooKeeper: kazoo behind one small door.
 
-Owns the client and its threads. Requests are handed in as functions that start an asynchronous kazoo operation, many
-at once, and are answered in order; a request that was lost with the connection is sent again when it is back. What
-happens to the connection and to the session goes to one listener, changes of watched znodes to another, on kazoo
-threads: both may only enqueue.
+Owns the client and its threads. Requests are functions that start an asynchronous kazoo operation; many can be
+submitted at once, and they are answered in order; a request that was lost with the connection is sent again when it is
+back. What happens to the connection and to the session goes to one listener, changes of watched znodes to another, on
+kazoo threads: both may only enqueue.
 """
 
 import logging

@@ -1,8 +1,8 @@
-"""AlterPartition: a leader asks to change its ISR, the controller checks and writes.
+"""AlterPartition: a leader proposes a new ISR, the controller checks and writes it.
 
 Fenced by the broker's epoch, by the leader epoch and by the partition epoch, which is the state node's version. A
-broker does not join the ISR unless it is alive, assigned, and the incarnation that the leader saw: one that came back
-with an empty disk meanwhile has to catch up anew. A decision of the event thread alone.
+broker does not join the ISR unless it is alive, assigned, and the incarnation that the leader saw: one that has
+restarted with an empty disk has to catch up again. Only the event thread makes this decision.
 """
 
 from collections.abc import Mapping

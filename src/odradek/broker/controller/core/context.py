@@ -1,6 +1,7 @@
-"""Knowledge of the controller: the cluster as it was read from ZooKeeper and as its own decisions changed it.
+"""State of the cluster in the controller: read from ZooKeeper, then changed by the controller's own decisions.
 
-Owned by the event thread: decisions alone read and change it. Read once when the term begins, current from then on.
+Owned by the event thread: only decisions read and change it. It is read once at the beginning of the term, and up to
+date from then on.
 """
 
 from collections.abc import Iterable, Mapping

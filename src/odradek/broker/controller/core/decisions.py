@@ -1,7 +1,7 @@
 """Table of the controller's decisions, one for each event.
 
-A decision is a generator: it yields effects, gets what they bring, and changes the context on its way. It runs to its
-end before the next event is looked at. Pure: the performer gives it ZooKeeper and brokers, a scenario gives it values.
+A decision is a generator: it yields effects, gets their results, and changes the context. It completes before the next
+event is processed. Pure: `EffectRunner` performs the effects on ZooKeeper and brokers, a scenario supplies values.
 """
 
 from collections.abc import Callable, Mapping

@@ -1,8 +1,8 @@
-"""Effects: everything that a decision may ask for, in the imperative.
+"""Effects: all actions that a decision can request, named in the imperative.
 
 A decision is a generator that yields effects; the result of an effect is what the `yield` returns. `EffectRunner`
-carries them out on ZooKeeper and on the channels to the brokers, the simulator on values in memory. Every write is
-fenced by the controller epoch: when it fails, `ControllerMoved` is raised outside of the decision and ends the term.
+performs them on ZooKeeper and on the channels to the brokers, the simulator on values in memory. Every write is fenced
+by the controller epoch: when it fails, `ControllerMoved` is raised outside of the decision and ends the term.
 """
 
 from collections.abc import Callable, Generator, Mapping

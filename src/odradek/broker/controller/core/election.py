@@ -1,6 +1,6 @@
 """Leader election: one pure function per reason to elect.
 
-Each takes the state in the partition's node and returns the state to write, with the replicas that must hear of it; or
+Each takes the state in the partition's node and returns the state to write, with the replicas that must be notified; or
 None when no replica may lead. Every election raises the leader epoch, also when the leader stays.
 """
 

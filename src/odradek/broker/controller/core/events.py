@@ -1,8 +1,8 @@
 """Events of the controller, in the past tense.
 
-Watches, timers, answers of brokers and requests of clients only enqueue one of these; the event thread takes them one
-after the other and asks `decisions` what is to be done. An event with a waiting request carries `answer`, which is
-called exactly once, by the effect `Answer`.
+Watches, timers, answers of brokers and requests of clients only enqueue one of these; the event thread processes them
+one after the other with the function that `decisions` gives for each. An event with a waiting request carries `answer`,
+which is called exactly once, by the effect `Answer`.
 """
 
 from collections.abc import Callable, Mapping

@@ -1,7 +1,7 @@
-"""Failover: a new controller reads the cluster, announces itself to all brokers, and goes on where the last one
-stopped.
+"""Failover: a new controller reads the cluster, announces itself to all brokers, and continues the operations of the
+previous one.
 
-Watches before reads, so that nothing that changes meanwhile is missed. All that many nodes hold is read at once.
+Watches are set before reads, so that no change is missed. Reads of many nodes are pipelined.
 """
 
 from dataclasses import replace

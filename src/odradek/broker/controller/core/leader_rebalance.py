@@ -1,4 +1,4 @@
-"""The automatic rebalance: leaders go back to their preferred replicas, broker by broker, where too many have strayed.
+"""The automatic preferred leader election, for each broker that has lost too many of its preferred leaders.
 
 A decision of the event thread alone.
 """

@@ -1,4 +1,4 @@
-"""News from brokers about replicas: ISRs that leaders changed by themselves, directories that failed."""
+"""Notifications of brokers in ZooKeeper: ISRs that leaders wrote themselves, and failed log directories."""
 
 from odradek.base.errors import ErrorCode
 from odradek.broker.controller.core import reassignment

@@ -1,7 +1,7 @@
 """The partition state machine: which moves are legal, and what each of them does.
 
-Only here do partitions get a leader. A write of a state node is conditional on the version that the decision was made
-on; when a leader has changed its ISR meanwhile, the node is read again and the election held anew.
+Only this module elects leaders of partitions. A write of a state node is conditional on the version that the decision
+used; if a leader has changed its ISR in the meantime, the node is read again and the election repeated.
 """
 
 from collections.abc import Iterable, Mapping

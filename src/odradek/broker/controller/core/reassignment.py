@@ -1,7 +1,7 @@
 """Requests for reassignments, and their answers; `reassignment_steps` carries them out.
 
-Asked by AlterPartitionReassignments and by the node that older tools write; resumed by a new controller and when
-brokers come; ended by ISR changes. Decisions of the event thread alone.
+AlterPartitionReassignments, and the node that older tools write, request them; a new controller, and the start of a
+broker, resume them; ISR changes complete them. Only the event thread makes these decisions.
 """
 
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""Arithmetic of a reassignment, and the refused ones, with Apache Kafka's words. Pure."""
+"""Arithmetic of a reassignment, and the errors of invalid ones, with Apache Kafka's texts. Pure."""
 
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.broker.controller.core.context import ControllerContext

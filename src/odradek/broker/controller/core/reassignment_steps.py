@@ -1,6 +1,6 @@
 """Steps of a reassignment.
 
-What is to be done is in ZooKeeper before it is done, so that a new controller goes on where its predecessor stopped.
+The target is written to ZooKeeper before the steps are executed, so that a new controller can continue.
 
 With O the replicas that it had and T those that are wanted, the topic's node goes
 

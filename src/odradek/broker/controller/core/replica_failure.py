@@ -1,4 +1,4 @@
-"""Failure of replicas, with their broker or with their directory: other leaders are elected, the ISR shrinks."""
+"""Failure of replicas, with their broker or their log directory: elects other leaders and shrinks the ISRs."""
 
 from collections.abc import Iterable
 

@@ -1,8 +1,8 @@
 """Requests to brokers at the end of a decision, gathered so that each gets one request of a kind.
 
 The requests are built when the batch is flushed, from what the context holds then. Every LeaderAndIsr is followed by an
-UpdateMetadata of the same partitions to all live brokers. Requests to brokers that aren't live are dropped: they are
-told everything when they come back. Pure; used inside decisions only.
+UpdateMetadata of the same partitions to all live brokers. Requests to brokers that aren't live are dropped: such a
+broker gets the complete state when it returns. Pure; used inside decisions only.
 """
 
 from collections.abc import Iterable

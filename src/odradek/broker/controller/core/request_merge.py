@@ -1,4 +1,4 @@
-"""Two requests to the same broker in one: of what both tell, the newer holds. Pure.
+"""Merge of two requests to the same broker: if both contain a partition, the newer one is used. Pure.
 
 The requests are not changed, since several brokers' queues may share their parts.
 """

@@ -1,9 +1,9 @@
 """The coordinator of the groups that this broker is responsible for: those kept in offsets partitions that it leads.
 
 A decision about a group is made in a turn at it, under its lock; when that is free again, its records are written and
-its answers sent. Where it has to wait for a record to be replicated, no thread waits: the decision is put down and
-taken up again, in another turn, when it is known what became of the record. The next leader of the partition replays
-the records, and has the same state then.
+its answers sent. Where it has to wait for a record to be replicated, no thread waits: the decision is suspended, and
+resumed in another turn with the result of the write. The next leader of the partition replays the records, and has the
+same state then.
 
 One timer per group, set to the earliest instant that the group waits for, and only ever moved to an earlier one:
 a heartbeat costs no timer.

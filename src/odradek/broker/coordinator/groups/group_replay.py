@@ -1,6 +1,6 @@
 """Recovery is replay: the groups of one partition of __consumer_offsets, from its records in order.
 
-The last record of a key counts; one without a value takes away what was there. Offsets that were committed inside a
+The last record of a key counts; a record without a value removes the entry. Offsets that were committed inside a
 transaction count when its marker says so.
 """
 

@@ -1,4 +1,4 @@
-"""The entries of a coordinator: those kept in the partitions of its topic that this broker leads.
+"""The entries of a coordinator, in the partitions of its topic that this broker leads.
 
 A leadership of a partition begins with a leader epoch. An older epoch changes nothing, and a replay that ends after its
 leadership is thrown away. Entries of a leadership that ended are unloaded on a thread of their own, and no later

@@ -1,4 +1,4 @@
-"""Requests that wait for the end of their producer's former transaction, for a while.
+"""Requests that wait, for a limited time, for the end of their producer's previous transaction.
 
 An end is answered when it is decided, before its markers are written. The first request of the producer's next
 transaction often arrives before they are. Refused with CONCURRENT_TRANSACTIONS, it would come again after 20 ms or

@@ -1,4 +1,4 @@
-"""Markers of transactions that end, written by the leaders of their partitions; the completion when all have.
+"""Sender of transaction markers to the leaders of the partitions; completes the end when all are written.
 
 One queue per broker; this broker's own partitions are written without a connection, the markers of many ends together
 (`write_own`). A partition without a leader is looked up again, a refused one retried, until its marker is written or

@@ -1,8 +1,8 @@
 """Ends of transactions that are decided: markers to all partitions, then the completion in the log.
 
 An end begins when its PrepareCommit or PrepareAbort is replicated, and is over when its completion is. Requests of the
-producer's next transaction may wait for that (`EndWaiters`). A completion that can't be written is retried: its markers
-are there to stay.
+producer's next transaction may wait for that (`EndWaiters`). A completion that can't be written is retried, because its
+markers can't be undone.
 """
 
 from collections.abc import Callable

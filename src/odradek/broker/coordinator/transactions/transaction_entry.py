@@ -1,5 +1,6 @@
-"""A transactional id in memory: its value, the move that is being written, the end that is being completed; and a
-request about it."""
+"""A transactional id in memory: its value, the state change being written, the end being completed; and a request about
+it.
+"""
 
 from collections.abc import Callable
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""Stories of transactions on their way from the coordinator to the flight recorder.
+"""Events of transactions, passed from the coordinator to the flight recorder.
 
 Called at moves of an id, under its lock, and by the marker sender, under none. Nothing here blocks or fails a move.
 """

@@ -1,4 +1,4 @@
-"""Batches of a leader's append behind the end of its log: their offsets, and their producers' state after them."""
+"""Placement of a leader's append at the end of its log: offsets of the batches, and the producer state after them."""
 
 from typing import Final, NamedTuple
 

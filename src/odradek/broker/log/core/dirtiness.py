@@ -2,11 +2,10 @@
 
     log start ≤ first dirty ≤ first uncleanable ≤ base offset of the active segment
 
-Before the first dirty offset every key occurs once already. From the first uncleanable on nothing is touched: the
-active segment, what isn't committed or belongs to an open transaction, what is younger than `min.compaction.lag.ms`;
-a segment is cleaned whole or not at all. The dirty ratio is cleanable bytes / (clean + cleanable bytes); a log is
-cleaned when it is above `min.cleanable.dirty.ratio`, or as soon as a dirty record is older than
-`max.compaction.lag.ms`.
+Below the first dirty offset every key occurs once already. From the first uncleanable offset on nothing is changed: the
+active segment, uncommitted records, records of open transactions, and segments younger than `min.compaction.lag.ms`; a
+segment is cleaned whole or not at all. The dirty ratio is cleanable bytes / (clean + cleanable bytes); a log is cleaned
+when it is above `min.cleanable.dirty.ratio`, or as soon as a dirty record is older than `max.compaction.lag.ms`.
 """
 
 from bisect import bisect_right

@@ -2,8 +2,8 @@
 
 A table of slots of 24 bytes each: two 64-bit hashes of the key, and its last offset plus one, where 0 is a free slot.
 The key itself isn't kept. The hashes are SipHash under a secret of this process, of the key and of the key with one
-byte more: two keys are taken for one with a chance of 2^-128, and nobody can look for such a pair. Slots are probed in
-a row from the first hash on, so the table must not get full: `load_factor` says how far it may.
+byte more: two keys are confused with a probability of 2^-128, and an attacker can't search for such a pair. Slots are
+probed in a row from the first hash on, so the table must not get full: `load_factor` says how far it may.
 
 As many keys fit into the same memory as with Kafka, and memory that no key was put into is never touched.
 """

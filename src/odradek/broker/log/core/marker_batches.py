@@ -1,4 +1,4 @@
-"""Markers of transactions as batches for an append: of each one whether it may be written, and has to be. Pure."""
+"""Markers of transactions as batches for an append, and the check whether each may, and needs to, be written. Pure."""
 
 from collections.abc import Sequence
 

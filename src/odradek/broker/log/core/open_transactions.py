@@ -1,4 +1,4 @@
-"""Transactions of a partition that readers of committed records must wait for. Pure.
+"""Transactions of a partition that read_committed consumers must wait for. Pure.
 
 A transaction is ongoing from its first record to its marker, and unreplicated from its marker until the high watermark
 is past the marker. The first unstable offset is the first offset of all of these. It is one attribute that the

@@ -1,4 +1,4 @@
-"""Records of a refused batch that are at fault, for the producer's error."""
+"""Invalid records of a refused batch, for the error that the producer gets."""
 
 from collections.abc import Iterable
 from itertools import islice

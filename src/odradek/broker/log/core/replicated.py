@@ -1,4 +1,4 @@
-"""Fetched batches of a follower, made ready for its own log: checked, and split where a segment must end.
+"""Batches that a follower fetched: checks them, and splits them at the ends of segments.
 
 The leader gave the offsets; here they must only rise. One fetch may hold more than a segment takes, so the batches come
 as runs, each of which fits into one segment and is written in one go.

@@ -1,4 +1,4 @@
-"""Retention: the oldest segments that may be deleted. A decision over values: no clock, no file is touched here.
+"""Retention: selects the oldest segments that may be deleted. Pure: it uses no clock and no files.
 
 Kafka's three reasons, each looking from the oldest segment on until one must stay: its youngest record is older than
 `retention.ms`; the log is larger than `retention.bytes` by at least that segment; all its records lie before the log

@@ -1,7 +1,7 @@
-"""Validation of a producer's batches before they enter the log, and the offsets they get.
+"""Validation of a producer's batches before they are appended, and assignment of their offsets.
 
-The role of Kafka's LogValidator: a function of the bytes, the topic's rules and the time; no clock, no file, no lock.
-A batch of magic 2 that needs no change but its offsets is patched where it lies, in the request's own buffer, and its
+The role of Kafka's LogValidator: a function of the bytes, the topic's rules and the time; no clock, no file, no lock. A
+batch of magic 2 that needs no change except its offsets is patched in place, in the request's own buffer, and its
 records are not decoded. It is rebuilt when it can't be kept: an older format, or another codec than the topic's.
 
 How far records are looked into:

@@ -1,4 +1,4 @@
-"""The offset checkpoints of one log directory, written only when they say something new. Any thread.
+"""The offset checkpoints of one log directory, written only when their content has changed. Any thread.
 
 recovery-point-offset-checkpoint   up to where fsync has confirmed each log
 log-start-offset-checkpoint        where logs start, if inside of a segment

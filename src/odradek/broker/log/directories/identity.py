@@ -1,4 +1,4 @@
-"""Files that say which broker a log directory and which topic id a partition's directory belongs to.
+"""Files with the identity of directories: the broker of a log directory, the topic id of a partition's directory.
 
 `odradek.format.directory_identity` has their names and their text.
 """

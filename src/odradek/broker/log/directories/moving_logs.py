@@ -1,4 +1,4 @@
-"""Logs on their way to another directory of this broker. `log_moves` describes how a move survives a crash."""
+"""Logs that are being moved to another directory of this broker. `log_moves` describes how a move survives a crash."""
 
 from collections.abc import Callable
 from pathlib import Path

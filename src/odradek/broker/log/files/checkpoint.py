@@ -1,8 +1,8 @@
 """Checkpoint files on disk; `odradek.format.checkpoints` has their names and their text.
 
-A checkpoint is replaced, never edited: temporary file, fsync, rename, fsync of the directory. So a reader sees the
-old one or the new one. One that is missing or makes no sense reads as empty, because everything in it can be found
-again from the log; the caller starts with less knowledge, not with an error.
+A checkpoint is replaced, never edited: temporary file, fsync, rename, fsync of the directory. So a reader sees the old
+one or the new one. A missing or corrupt one reads as empty, because everything in it can be computed again from the
+log.
 """
 
 import os

@@ -4,8 +4,8 @@ The cache answers OffsetForLeaderEpoch and tells a follower where to truncate. E
 to entry. The entries are an immutable tuple replaced whole, so readers need no lock; the partition's writer is the only
 one to change them.
 
-A new epoch is not written at once, or every election would wait for the disk: it must be on disk before the recovery
-point passes its first record. Up to there the batches themselves tell a restart of it.
+A new epoch is not written immediately, because every election would wait for the disk: it must be on disk before the
+recovery point passes its first record. Up to there the batches themselves tell a restart of it.
 """
 
 import threading

@@ -1,8 +1,8 @@
-"""Files of one partition's log: segments in order, the last one active, and producer snapshots. They roll, move, fail
-and go here.
+"""Files of one partition's log: segments in order, the last one active, and producer snapshots. Rolling, renaming,
+failing and deleting them happens here.
 
-Readers hold no lock and may run beside one writer: they see an immutable tuple of segments. The content of the files
-is the business of others: `log_reader` reads them, `partition_log` writes them, `recovery_point` flushes them.
+Readers hold no lock and may run beside one writer: they see an immutable tuple of segments. Other modules handle the
+content of the files: `log_reader` reads, `partition_log` writes, `recovery_point` flushes.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""The log of one partition, composed of its parts: appends, truncation, retention.
+"""The log of one partition: appends, truncation, retention; it combines the parts below.
 
     log_start_offset ≤ recovery_point ≤ log_end_offset   (the recovery point is what fsync has confirmed)
 

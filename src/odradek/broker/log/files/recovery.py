@@ -1,10 +1,10 @@
-"""Recovery: makes a log that can be appended to from its files.
+"""Recovery: opens a log from its files, and repairs it after a crash.
 
-After a clean stop nothing is scanned: the indexes are looked at, the end of the last segment is walked from its last
-index entry. After any other stop every segment from the recovery point on is read whole: lengths, magic, CRC-32C,
-rising offsets; it is cut at the first byte that is wrong, the segments after a cut go, indexes are rebuilt. What other
-files are missing or make no sense (index, snapshot, checkpoint) is rebuilt from the batches. Nothing here refuses to
-start because of what is in the files.
+After a clean stop nothing is scanned: only the indexes are checked, and the end of the last segment from its last index
+entry. After any other stop every segment from the recovery point on is read completely: lengths, magic, CRC-32C,
+increasing offsets. A segment is truncated at the first invalid byte, the segments after it are deleted, and indexes are
+rebuilt. What other files are missing or make no sense (index, snapshot, checkpoint) is rebuilt from the batches.
+Nothing here refuses to start because of what is in the files.
 
 Leftovers by suffix: `.deleted` and `.cleaned` go; `.swap` was a finished compaction and takes the place of the
 segments it covers, unless a `.cleaned` at or below it shows that it was one of a set that never got complete.

@@ -1,4 +1,4 @@
-"""Walking the batches of a segment file: by header alone, or checking every byte.
+"""Iteration over the batches of a segment file: by header only, or checking every byte.
 
 Batches of magic 2 are read as they are. A message of the older formats that an old topic may still hold is given as a
 header with what it has: its offset, its size and, from magic 1, its timestamp.

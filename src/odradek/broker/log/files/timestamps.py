@@ -1,4 +1,4 @@
-"""Finding records by time: the time index narrows to a stretch of batches, the records of one batch decide."""
+"""Search of records by time: the time index selects a range of batches, the records of one batch give the result."""
 
 import os
 from collections.abc import Iterator, Sequence

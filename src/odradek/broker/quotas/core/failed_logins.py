@@ -1,10 +1,10 @@
 """Failed logins by client address: an address with too many in a second gets no further connection for a while.
 
-That is the rest of the second at first, and twice as long each time that it goes on at once, up to ten seconds. Another
+At first that is the rest of the second, then twice as long each time that it continues, up to ten seconds. Another
 login costs a connection, so the work that guesses of passwords can ask for is bounded. After such a time each of its
-connections counts as a failure until it has logged in: of a flood thousands would be taken before the first hundred
-of their logins were judged. Pure: callers bring the time.
-Threads may call without a lock: a lost count lets one more login through.
+connections counts as a failure until it has logged in: of a flood thousands would be taken before the first hundred of
+their logins were judged. Pure: callers bring the time. Threads may call without a lock: a lost count lets one more
+login through.
 """
 
 from collections import OrderedDict

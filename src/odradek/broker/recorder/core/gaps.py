@@ -1,4 +1,4 @@
-"""Gaps in journals, as entries of kind `gap` in their place of the story: each ends where the gap does.
+"""Gaps in journals, as entries of kind `gap` in the merged order: each is at the end of its gap.
 
     numbers jump       lines of a broker's journal are not here: their directory failed, or their file is not given
     a journal moved    its beginning lies in a directory that failed, and is not given

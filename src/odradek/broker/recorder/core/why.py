@@ -1,8 +1,8 @@
 """Causes of changes of a partition's leader or ISR: each change with its event and its other effects.
 
-Most causes are events of the controller, and the reason is what made the event: a broker that is gone, a log directory
-that failed. A change that a controller only found when it was elected was made before: its cause is not the election,
-and not in these journals.
+Most causes are events of the controller, and the reason is the cause of the event: a failed broker, a failed log
+directory. A change that a controller found at its election was made before: its cause is not the election, and not in
+these journals.
 """
 
 from collections import defaultdict

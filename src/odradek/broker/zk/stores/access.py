@@ -1,7 +1,7 @@
 """Operations on znodes: pipelined reads, and writes that are fenced by the controller's term.
 
-What only the controller may write is one transaction with a check of /controller_epoch's version, so that a controller
-that has been replaced without noticing changes nothing and learns of it by `ControllerMoved`.
+Writes that only the controller may make are transactions with a check of /controller_epoch's version, so that a
+replaced controller changes nothing and gets `ControllerMoved`.
 """
 
 from collections.abc import Callable, Iterable, Sequence

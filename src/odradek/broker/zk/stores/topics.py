@@ -1,4 +1,4 @@
-"""Topics: who holds their partitions, their creation, their growth and their end."""
+"""Topics: the replicas of their partitions, creation, growth and deletion."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace

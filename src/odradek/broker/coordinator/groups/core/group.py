@@ -1,7 +1,7 @@
-"""One group: its state, its members, and who of them waits for an answer. Pure: no clock, no lock, no log.
+"""One group: its state, its members, and the members that wait for an answer. Pure: no clock, no lock, no log.
 
-What happens to a group is decided in `rebalance`; here are the moves that those decisions are made of. A group that
-has an instant in its future (a member that may fall silent, a rebalance that may take too long) says so by `wake_ms`.
+What happens to a group is decided in `rebalance`; here are the moves that those decisions are made of. `wake_ms` is the
+next time at which the group must be checked: a member's session may expire, or a rebalance time out.
 """
 
 from collections import Counter

@@ -1,7 +1,7 @@
 """Offsets that open transactions of producers will commit to a group, or not. Pure.
 
-A position that the log has later than a pending one supersedes it: the transaction's outcome can't change it any more.
-So nothing but the order of records decides, as in a replay.
+A committed offset that follows a pending one in the log supersedes it: the transaction's outcome can't change it any
+more. So only the order of records decides, as in a replay.
 """
 
 from collections.abc import Iterable, Mapping

@@ -2,8 +2,8 @@
 
     members join → PreparingRebalance, until all are in or time is up → the leader assigns → the others sync → Stable
 
-A decision is a generator over effects: it yields answers to those who wait, and records to be stored, and is told,
-perhaps much later, what became of the record. Time is passed in. Nothing here knows a lock, a log or a socket.
+A decision is a generator over effects: it yields answers to waiting members and records to store, and gets, perhaps
+much later, the result of the write. Time is passed in. This module uses no lock, log or socket.
 """
 
 from collections.abc import Generator, Mapping

@@ -1,4 +1,4 @@
-"""Answers of the transaction coordinator to its clients' requests: refused, done already, or a move to be written.
+"""Answers of the transaction coordinator to its clients' requests: an error, nothing to do, or a state change to write.
 
 `pending`: a move of the transactional id is on its way into the log, or its markers are being written. The order of the
 checks is Kafka's, because a client acts on the first error. A decision that needs a new producer id, which comes from

@@ -1,6 +1,6 @@
 """Events of a transactional id for the flight recorder, and the choice of the events that are recorded.
 
-A busy producer commits a hundred times a second, and a journal is bounded: of transactions that go well a sample is
+A busy producer commits a hundred times a second, and a journal is bounded: of successful transactions a sample is
 recorded. Events of other transactions are kept until they end, then counted. A transaction that is fenced, times out,
 has a marker refused or stays open for a second is recorded with all that is kept of it.
 """
