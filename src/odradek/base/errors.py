@@ -197,4 +197,4 @@ class ConfigError(ValueError):
 
 
 class FatalError(Exception):
-    """The broker can't start or go on. The message says why and what to do; it is shown without a traceback."""
+    """The broker can't start or continue. The message says why and what to do; it is shown without a traceback."""

@@ -72,7 +72,7 @@ def get_logger(name: str) -> Logger:
 
 
 def thresholds() -> dict[str, str]:
-    """Return the level of each logger of this process; `ROOT` stands for loggers without a level of their own."""
+    """Return the level of each logger of this process; `ROOT` is the level of all loggers without their own."""
     names = {value: name for name, value in THRESHOLDS.items()}
     levels = {part: logger.threshold or _output.level for part, logger in sorted(_loggers.items())}
     return {part: names[level] for part, level in {ROOT: _output.level, **levels}.items()}

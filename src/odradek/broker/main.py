@@ -37,7 +37,7 @@ HALT_AFTER_S = 30.0
 
 
 def run(properties_path: Path, overrides: Mapping[str, str]) -> int:
-    """The exit code: 0 after a clean stop, 1 when the broker can't start or go on."""
+    """The exit code: 0 after a clean stop, 1 when the broker can't start or continue."""
     logs.configure(level="info", rotation=RotatedOutput.from_environment())
     log.info("inner loop", implementation=IMPLEMENTATION, reason=REASON)
     try:

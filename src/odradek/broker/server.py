@@ -160,7 +160,7 @@ class BrokerServer:
     def _start_with(
         self, session: ZkSession, session_end: ExitStack, logs: LogDirs, scheduler: Scheduler, started: ExitStack
     ) -> None:
-        """Start everything that needs a session, which may break and come back meanwhile."""
+        """Start everything that needs a session, which may be lost and recover in the meantime."""
         ensure_roots(session)
         cluster_id = get_or_create_cluster_id(session)
         self.id = self._settle_id(logs, session, cluster_id)

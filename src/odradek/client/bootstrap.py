@@ -4,7 +4,7 @@ from odradek.base.errors import ErrorCode, KafkaError
 
 
 def parse_bootstrap(text: str) -> list[tuple[str, int]]:
-    """`host:port,host:port`; an IPv6 address stands in brackets. The port is 9092 unless given."""
+    """`host:port,host:port`; an IPv6 address is in brackets. The port is 9092 unless given."""
     addresses: list[tuple[str, int]] = []
     for item in text.split(","):
         host, colon, port = item.strip().rpartition(":")

@@ -59,7 +59,7 @@ class GroupReader:
         self._reader.stop(tp)
 
     def poll(self) -> list[Fetched]:
-        """Serve the group protocol, then return the records that have arrived. What was answered before counts as
+        """Serve the group protocol, then return the records that have arrived. Records returned before count as
         consumed.
         """
         if not self._member.is_joined:

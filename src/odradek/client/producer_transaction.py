@@ -87,7 +87,7 @@ class ProducerTransaction:
             self._client.retrying(partial(self._end, commit=commit))
 
     def commit_offsets(self, group: str, offsets: Mapping[TopicPartition, int], metadata: str) -> None:
-        """The group stands at these offsets once the transaction commits."""
+        """The group has these committed offsets once the transaction commits."""
         topics: dict[str, list[TxnOffsetCommitRequestPartition]] = {}
         for tp, offset in offsets.items():
             position = TxnOffsetCommitRequestPartition(

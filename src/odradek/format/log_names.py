@@ -59,7 +59,7 @@ def future_name(tp: TopicPartition, unique: UUID) -> str:
 
 
 def deletion_name(tp: TopicPartition, unique: UUID) -> str:
-    """Name of a log to delete. A long topic is cut, since nobody reads it from there."""
+    """Name of a log to delete. A long topic name is truncated, because it is not read from there."""
     return _cut(tp, f"{unique.hex}{_DELETE}")
 
 

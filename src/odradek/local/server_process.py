@@ -74,7 +74,7 @@ class ServerProcess:
     def await_serving(
         self, serves: Callable[[], bool], seconds_max: float = START_SECONDS_MAX, poll_seconds: float | None = None
     ) -> None:
-        """Wait until `serves` says so. Servers of ours tell when to ask; others are asked again and again."""
+        """Wait until `serves` is true. Our own servers notify when they are ready; others are polled."""
         deadline = time.monotonic() + seconds_max
         while not serves():
             if self.pid is None:

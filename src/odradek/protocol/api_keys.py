@@ -79,7 +79,7 @@ class ApiKey(IntEnum):
 
 
 class Api:
-    """One row of the table, and the way to its two classes."""
+    """One row of the table; it loads its request and response classes."""
 
     def __init__(self, key: ApiKey, name: str, versions: str) -> None:
         self.key = key

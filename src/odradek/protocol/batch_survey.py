@@ -64,7 +64,7 @@ def survey_batches(topics: list[TopicProduceData]) -> BatchSurvey:
 
 
 def is_transactional(records: object) -> TypeGuard[memoryview]:
-    """Return whether the batch itself says so: the request around it proves nothing."""
+    """Return whether the batch itself is transactional, independent of its request."""
     if not isinstance(records, memoryview) or len(records) < HEADER_SIZE or records[MAGIC_AT] != MAGIC:
         return False
     return bool(records[ATTRIBUTES_AT + 1] & TRANSACTIONAL_BIT)

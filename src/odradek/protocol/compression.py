@@ -35,7 +35,7 @@ def no_charge(steps: int) -> None:
 
 
 class Codec(IntEnum):
-    """Numbers as they stand in bits 0-2 of a batch's attributes."""
+    """Numbers of codecs in bits 0-2 of a batch's attributes."""
 
     NONE = 0
     GZIP = 1

@@ -125,7 +125,7 @@ class DecoderWriter(SourceWriter):
                 self.add("pos = stop")
 
     def read_length(self, kind: Kind, compact: bool) -> None:
-        """Leaves it in `n`; -1 stands for null."""
+        """Read a length into `n`; -1 means null."""
         if not compact:
             self.run.append((LENGTH_FORMATS[kind], "n"))
             self.flush()

@@ -42,7 +42,7 @@ def parse_versions(text: str) -> range:
 
 
 class Fresh:
-    """The default that is built anew for every object: an empty list, or a struct with its own defaults."""
+    """A default that is created for every object: an empty list, or a struct with its own defaults."""
 
     __slots__ = ()
 

@@ -175,8 +175,8 @@ def unwrap(wrapper: Message, *, max_decompressed: int, charge: Charge = no_charg
 def down_convert(buf: Buffer, *, magic: int, first_offset: int, max_decompressed: int) -> bytes:
     """Batches from the log as a message set of `magic` 0 or 1, for a consumer that asks from `first_offset`.
 
-    Control batches are left out, record headers are lost, zstd can't be said in the old formats. Old messages are
-    single, so an uncompressed batch gives only what was asked for; some clients take what they get for what they asked.
+    Control batches are omitted, record headers are lost, and the old formats have no zstd. Old messages are separate,
+    so an uncompressed batch is reduced to the requested offsets; some clients assume that they get only these.
     """
     parts: list[Buffer] = []
     pos = 0
@@ -194,7 +194,7 @@ def down_convert(buf: Buffer, *, magic: int, first_offset: int, max_decompressed
 def build_message_set(
     records: list[Record], *, magic: int, codec: Codec = Codec.NONE, log_append_time_ms: int | None = None
 ) -> bytes:
-    """The records as a set of `magic`, in one wrapper if `codec` says so. Headers have no place in it."""
+    """The records as a message set of `magic`, in one wrapper if there is a `codec`. Headers are lost."""
     if not records:
         return b""
     attributes = LOG_APPEND_TIME_BIT if log_append_time_ms is not None and magic == 1 else 0

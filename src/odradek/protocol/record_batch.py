@@ -153,7 +153,7 @@ class BatchHeader(NamedTuple):
 
 
 def read_header(buf: Buffer, pos: int = 0) -> BatchHeader:
-    """The header at `pos`. The batch's records need not be in `buf`; its magic and checksum are not looked at."""
+    """The header at `pos`. The batch's records need not be in `buf`; its magic and checksum are not checked."""
     if compiled is not None and (found := compiled.read_header(BatchHeader, buf, pos)) is not None:
         return found
     if pos < 0 or len(buf) - pos < HEADER_SIZE:
@@ -212,7 +212,7 @@ def _is_whole(buf: Buffer, pos: int) -> bool:
 
 
 def payload(buf: Buffer, pos: int, header: BatchHeader) -> memoryview:
-    """The batch's records as they lie there, compressed or not."""
+    """The bytes of the batch's records, compressed or not."""
     _check_whole(buf, pos, header)
     return memoryview(buf)[pos + HEADER_SIZE : pos + header.length + LOG_OVERHEAD]
 
@@ -273,7 +273,7 @@ def build_batch(
 ) -> bytes:
     """One batch of `records`, whose offsets rise from `base_offset` (gaps allowed, as compaction leaves them).
 
-    `last_offset` is for compaction too: the batch goes on to cover the offsets whose records it dropped, even all.
+    `last_offset` is for compaction too: the batch still covers the offsets of the removed records, even of all.
     `log_append_time_ms` makes that the time of every record instead of its own timestamp.
     """
     records = list(records)

@@ -127,7 +127,7 @@ def plain_view(
 
 
 def encode_record(record: Record, base_offset: int, base_timestamp: int) -> bytes:
-    """The record as it lies in a batch with that base offset and base timestamp."""
+    """The bytes of the record in a batch with that base offset and base timestamp."""
     key, value = record.key, record.value
     body = bytearray(1)
     body += encode_varint(record.timestamp - base_timestamp)

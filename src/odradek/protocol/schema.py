@@ -165,7 +165,7 @@ class Message(Struct):
         return cls.decoder(version)(buf, pos)
 
     def encode(self, version: int) -> bytes:
-        """Return all the bytes, with the records that lie in files read in."""
+        """Return all the bytes, including records that are read from files."""
         out = bytearray()
         splices: Splices = []
         self.encoder(version)(self, out, splices)

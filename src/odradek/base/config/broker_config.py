@@ -229,7 +229,7 @@ def _warnings(originals: Mapping[str, str], derived: Mapping[str, Any]) -> tuple
 
 
 def _with_synonyms(properties: Mapping[str, str]) -> dict[str, str]:
-    """broker.id and node.id stand for each other."""
+    """broker.id and node.id are synonyms."""
     originals = dict(properties)
     if "broker.id" in originals:
         originals.setdefault("node.id", originals["broker.id"])

@@ -99,7 +99,7 @@ class ConfigKey:
         return self.type is ConfigType.PASSWORD
 
     def parse(self, text: str) -> ConfigValue:
-        """The value that `text` stands for, or ConfigError naming the key and the text."""
+        """Parse the text; ConfigError names the key and the text."""
         value = parse_value(self.name, self.type, text)
         check(self.name, value, self.constraint)
         return value

@@ -73,8 +73,8 @@ class LiveConfig:
                 check(settings, after)
 
     def adopt(self, own: Settings, of_all: Settings) -> None:
-        """Replace the current dynamic values by these, as they are stored. What makes no sense is reported and left
-        out; if the rest doesn't fit together, all stays as it was.
+        """Replace the current dynamic values by these, as they are stored. Invalid values are reported and skipped; if
+        the others are inconsistent, nothing changes.
         """
         with self._changing:
             self._adopt(_obeyed(self.passwords.decoded(own), for_all=False), _obeyed(of_all, for_all=True))

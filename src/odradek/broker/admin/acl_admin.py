@@ -1,4 +1,4 @@
-"""Administration of ACLs: any broker creates and deletes them, and applies the change immediately; the others follow."""
+"""Administration of ACLs: any broker creates and deletes them, and applies the change at once; the others follow."""
 
 from collections.abc import Callable, Iterable, Sequence
 
@@ -31,7 +31,7 @@ class AclAdmin:
         self._known = known
 
     def create(self, bindings: Sequence[AclBinding]) -> list[KafkaError | None]:
-        """Per binding why it wasn't created. One that is there already is fine."""
+        """The error of each binding that wasn't created. One that exists already is no error."""
         errors = [_invalid(binding) for binding in bindings]
         by_pattern: dict[ResourcePattern, list[int]] = {}
         for number, binding in enumerate(bindings):

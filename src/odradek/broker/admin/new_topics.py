@@ -20,7 +20,7 @@ Brokers: TypeAlias = Mapping[int, Broker]
 
 @dataclass(frozen=True, slots=True)
 class NewTopic:
-    """A topic as it was asked for; counts are the broker's defaults where `counts_given` is False."""
+    """A requested topic; counts are the broker's defaults if `counts_given` is False."""
 
     name: str
     partitions: int
@@ -32,7 +32,7 @@ class NewTopic:
 
 @dataclass(frozen=True, slots=True)
 class CreatedTopic:
-    """A topic as it was created, or would be."""
+    """The result of creating a topic, or of validating it only."""
 
     name: str
     id: UUID

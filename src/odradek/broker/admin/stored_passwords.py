@@ -71,7 +71,7 @@ class StoredPasswords:
 
 
 def adopt_stored(live: LiveConfig, store: ZkStore, broker_id: int) -> None:
-    """Obey the dynamic configs of a broker that starts, with passwords of an old secret encoded anew."""
+    """Apply the stored dynamic configs at the start of a broker; passwords of an old secret are encoded again."""
     passwords = live.passwords = StoredPasswords(live.static)
     own = store.configs.load_config("brokers", str(broker_id))
     if (changed := passwords.re_encoded(own)) is not None:

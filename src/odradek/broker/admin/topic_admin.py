@@ -270,7 +270,7 @@ class TopicAdmin:
             return _available(lambda: self._store.topics.add_partitions(name, added, term))
 
     def _create_waiting(self) -> None:
-        """Create all waiting topics in one go. Whatever goes wrong, the client that still wants them asks again."""
+        """Create all waiting topics in one go. After a failure, a client that still needs them requests them again."""
         topics = [topic_made_by_asking(name, self._config) for name in list(self._to_create)]
         try:
             if not topics:

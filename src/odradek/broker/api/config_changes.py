@@ -94,7 +94,7 @@ def set_broker_values(broker: BrokerServices, name: str, values: Mapping[str, st
 
 
 def check_broker_name(broker: BrokerServices, name: str) -> None:
-    """An empty one stands for all brokers; any other must be this broker's id."""
+    """An empty name means all brokers; any other must be this broker's id."""
     if name and (broker_id := broker_id_of(name)) != broker.id:
         if broker_id is None:
             raise KafkaError(ErrorCode.INVALID_REQUEST, f"Node id must be an integer, but it is: {name}")

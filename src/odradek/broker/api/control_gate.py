@@ -40,7 +40,7 @@ class ControlGate:
         self._thread.shutdown(wait=True, cancel_futures=True)
 
     def submit(self, request: ControlRequest, correlation_id: int, answer: Callable[[ErrorCode], None]) -> None:
-        """Calls `answer` in its turn: to obey, when the code is NONE, or to refuse with it."""
+        """Calls `answer` in its turn, with NONE if the request is valid, otherwise with the error."""
         self._thread.submit(lambda: answer(self._admit(request, correlation_id)))
 
     def _admit(self, request: ControlRequest, correlation_id: int) -> ErrorCode:

@@ -52,7 +52,7 @@ class BrokerChannels:
         self._correlation_ids = itertools.count(1)
 
     def open(self, broker: Broker) -> None:
-        """A channel that is open to it already is closed: the broker came back, or lives elsewhere now."""
+        """An open channel to it is closed: the broker has restarted, or its address has changed."""
         self.close(broker.id)
         endpoint = broker.endpoint(self._listener)
         if endpoint is None:

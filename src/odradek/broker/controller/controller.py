@@ -45,7 +45,7 @@ class _Registered:
 
 @dataclass(frozen=True, slots=True)
 class _SessionLost:
-    """Our ephemeral nodes are gone."""
+    """The session has expired, and its ephemeral nodes are deleted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,12 +94,12 @@ class Controller:
     # --- called from any thread ----------------------------------------------------------------------------------
 
     def start(self) -> None:
-        """Stand for election. The broker is registered by now."""
+        """Take part in the election. The broker must be registered."""
         self._queue.put(ElectionDue())
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop acting; /controller goes away with the session."""
+        """Stop acting; /controller is deleted with the session."""
         self._stopping = True
         self._queue.put_first(_Stop())
         if self._thread.ident is not None:

@@ -68,7 +68,7 @@ class ControllerLifecycle:
         return answered
 
     def decide(self, event: Event) -> None:
-        """Carries out what the event calls for; raises what ends the term, or what went wrong."""
+        """Make the decision for the event and perform its effects; raises what ends the term, and unexpected errors."""
         self._trace.event(event)
         self.record.event(event)
         decision = decide(event, self._context)

@@ -26,7 +26,7 @@ _PAUSE_SECONDS = 0.1
 
 
 class ControllerTermOver(Exception):
-    """The session is gone or the broker stops: nothing more is to be done in this term."""
+    """The session has expired or the broker stops: the term performs no more effects."""
 
 
 class EffectRunner:

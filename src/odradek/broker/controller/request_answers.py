@@ -37,10 +37,10 @@ def _led(broker_id: int, request: LeaderAndIsrRequest, response: LeaderAndIsrRes
 
 
 def _stopped(broker_id: int, request: StopReplicaRequest, response: StopReplicaResponse) -> Event | None:
-    """Results of the replicas that were to be deleted. A refusal of the whole request is one of each of them.
+    """Results of the replicas to delete. A refusal of the whole request is a refusal of each of them.
 
-    STALE_BROKER_EPOCH is the answer of a broker that has registered anew since. The deletion is begun again for that
-    registration, and an answer to the former one that comes behind must not end it.
+    STALE_BROKER_EPOCH is the answer of a broker that has registered again since. The deletion is repeated for the new
+    registration, and a late answer to the former one must not complete it.
     """
     _warn_if_refused(broker_id, request, response.error_code)
     errors = {TopicPartition(e.topic_name, e.partition_index): code_of(e.error_code) for e in response.partition_errors}

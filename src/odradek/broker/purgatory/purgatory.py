@@ -42,7 +42,7 @@ class DelayedOperation(Timer):
 
     @abstractmethod
     def on_complete(self) -> None:
-        """Carry out the operation. Runs exactly once, on the thread that completed it."""
+        """Perform the operation. Runs exactly once, on the thread that completed it."""
 
     def on_expiration(self) -> None:
         """Runs after `on_complete`, if it was the time that completed it."""
@@ -102,7 +102,7 @@ class Purgatory(Generic[K]):
         return True
 
     def check_and_complete(self, key: K) -> int:
-        """Ask all who wait for this key; how many could be completed."""
+        """Try to complete the operations that wait for this key; returns how many completed."""
         if key not in self._watched:
             return 0
         with self._lock:

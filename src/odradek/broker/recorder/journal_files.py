@@ -62,10 +62,10 @@ class JournalFiles:
         return self._file_bytes > max(self._bytes_max // FILES, 2 * self._head_bytes)
 
     def find_last(self) -> tuple[int, list[Path]]:
-        """Open the last file of an earlier life, to go on after a line that its crash has torn.
+        """Open the last file of the previous process, to continue after a line torn by a crash.
 
-        Returns the last number in it, 0 without a file; and the directories that can't be looked into, where later
-        ones may lie. There are none in a directory that had failed before the last line was written.
+        Returns the last number in it, 0 without a file; and the unreadable directories, which may contain later lines.
+        There are none in a directory that had failed before the last line was written.
         """
         files, missing = self._own_files()
         newest = {path.parent: path for path in files}
@@ -85,7 +85,7 @@ class JournalFiles:
         return last_seq, [directory for directory in missing if str(directory) not in failed]
 
     def reopen(self) -> None:
-        """Go on with the last file. OSError if it can't be, or if its directory has failed."""
+        """Continue with the last file. OSError if that fails, or if its directory has failed."""
         if self._path is None or self.must_move:
             raise FileNotFoundError("the journal has no file to go on with")
         self._open(self._path)

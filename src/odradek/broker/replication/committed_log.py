@@ -1,4 +1,4 @@
-"""Log of a replica with its high watermark: the part below it is committed, and all that consumers see.
+"""Log of a replica with its high watermark: records below it are committed, and consumers see only these.
 
     log start ≤ last stable offset ≤ high_watermark ≤ log end
 
@@ -96,7 +96,7 @@ class CommittedLog:
         self.set_high_watermark(min(self.high_watermark, self.log.log_end_offset))
 
     def start_over_at(self, offset: int) -> None:
-        """Drop everything and go on from the offset: the leader's log begins later than this one ends."""
+        """Drop everything and continue at the offset: the leader's log begins after the end of this one."""
         self.log.truncate_fully_and_start_at(offset)
         self.high_watermark = offset
 

@@ -69,7 +69,7 @@ class DirectoryMoves:
         return ErrorCode.NONE
 
     def resume(self, partition: Partition) -> None:
-        """The replica has just been taken up: a move that the last stop interrupted goes on."""
+        """The replica was just opened: continue a move that the last stop interrupted."""
         future = self._logs.moves.resumable(partition.topic_partition)
         if future is not None:
             log.info(
@@ -80,7 +80,7 @@ class DirectoryMoves:
             self._start(partition, future)
 
     def stop(self) -> None:
-        """Stop the moves; they go on after the next start."""
+        """Stop the moves; they continue after the next start."""
         with self._changed:
             self._stopping = True
             self._changed.notify_all()
@@ -139,7 +139,7 @@ class DirectoryMoves:
                     self._changed.notify_all()
 
     def _step(self, move: DirectoryMove) -> int | None:
-        """Take a step; a failure is tried again later and later: a corrupt batch does not go away by itself."""
+        """Take a step; a failed step is repeated with increasing delays, because a corrupt batch stays corrupt."""
         try:
             pause_ms = move.step()
         except KafkaError as error:
@@ -153,7 +153,7 @@ class DirectoryMoves:
         return move.retry_ms
 
     def _take(self) -> DirectoryMove | None:
-        """The next move whose turn has come. None: there is nothing left to do for this thread."""
+        """The next move in turn. None: there is nothing left to do for this thread."""
         with self._changed:
             while not self._stopping and (self._moves or self._due):
                 wait_ms = self._due[0][0] - self._clock.monotonic_ms() if self._due else None

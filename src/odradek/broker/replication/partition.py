@@ -122,7 +122,9 @@ class Partition:
             return led
 
     def resign(self, why: ErrorCode | None = None) -> bool:
-        """Lead no longer; answers whether it did. `why`: it isn't served either, and those who wait for it are told."""
+        """Stop leading; returns whether it led. `why`: the partition isn't served any more, and waiting requests get
+        this error.
+        """
         with self.lock:
             led = self.is_leader
             self.gone = why
@@ -298,7 +300,9 @@ class Partition:
             return broker_id in self.followers.isr
 
     def check_followers(self) -> Advance:
-        """Time has passed: propose to drop who has not kept up, and stop waiting for who does not join."""
+        """Periodic check: propose to remove followers that lag from the ISR, and stop waiting for those that don't
+        join.
+        """
         with self.lock:
             if not self.is_leader:
                 return NO_ADVANCE
@@ -364,7 +368,7 @@ class Partition:
             self.committed.truncate_to(offset)
 
     def start_over_at(self, offset: int, *, leader_epoch: int) -> None:
-        """Drop everything and go on from the offset: the leader's log begins later than this one ends."""
+        """Drop everything and continue at the offset: the leader's log begins after the end of this one."""
         with self.lock:
             self._check_follows(leader_epoch)
             self.committed.start_over_at(offset)
@@ -390,5 +394,5 @@ class Partition:
             return self.committed.delete_before(offset)
 
     def take_log(self, moved: PartitionLog) -> None:
-        """Go on with the copy of the log in another directory. The caller holds the lock."""
+        """Continue with the copy of the log in another directory. The caller holds the lock."""
         self.log = self.committed.log = moved

@@ -71,8 +71,9 @@ class PartitionTable:
         submit_isr_change: Callable[[IsrChange], None],
         verifier: TransactionVerifier,
     ) -> None:
-        """`submit_isr_change` takes a change of an ISR to the controller; its answer goes to `isr_answered`.
-        `verifier` asks the coordinator of a transaction before its first append to a partition."""
+        """`submit_isr_change` sends an ISR change to the controller; the answer is passed to `isr_answered`. `verifier`
+        asks the coordinator of a transaction before its first append to a partition.
+        """
         self.partitions: dict[TopicPartition, Partition] = {}
         self.offline: set[TopicPartition] = set()
         self.quotas = ReplicationQuotas(broker_id, config, clock)

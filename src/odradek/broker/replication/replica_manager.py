@@ -145,8 +145,8 @@ class ReplicaManager:
     def set_strays_aside(self) -> None:
         """Stop replicas that were moved to other brokers while this one was away, by metadata that is complete.
 
-        Nobody asks for their deletion any more, and one that still believes in its role would go on fetching, or
-        waiting for fetches, for ever.
+        The controller sends no StopReplica for them any more, and a replica that kept its role would fetch, or wait for
+        fetches, forever.
         """
         effects = _Effects()
         with self._roles:
@@ -194,8 +194,9 @@ class ReplicaManager:
         return ErrorCode.NONE, partition
 
     def _host(self, directive: PartitionDirective, config: TopicConfig) -> Partition:
-        """Open or make the log. One that isn't new may lie in a directory that failed: an empty one in its place
-        would look like lost records."""
+        """Open or create the log. An existing one may be in a failed directory: an empty log in its place would look
+        like lost records.
+        """
         tp, topic_id = directive.partition, directive.topic_id
         if not directive.is_new and self._logs.table.get(tp) is None and not self._logs.table.all_online:
             raise KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"A log directory is offline, {tp} may be in it")

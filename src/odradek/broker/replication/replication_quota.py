@@ -86,7 +86,7 @@ class ReplicationQuotas:
         self.follower.limit = UNLIMITED if follower is None else follower
 
     def set_topic(self, topic: str, leader_replicas: Sequence[str], follower_replicas: Sequence[str]) -> None:
-        """Set the throttled replicas of a topic; two empty lists when the topic is gone."""
+        """Set the throttled replicas of a topic; two empty lists when the topic is deleted."""
         self.leader.set_replicas(topic, leader_replicas)
         self.follower.set_replicas(topic, follower_replicas)
 

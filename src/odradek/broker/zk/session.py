@@ -49,7 +49,7 @@ _LOST = (ConnectionLoss, SessionExpiredError, OperationTimeoutError)
 
 
 class ZkUnavailable(Exception):
-    """ZooKeeper did not answer in time; whether the request was carried out is not known."""
+    """ZooKeeper did not answer in time; the request may have been executed or not."""
 
 
 class SessionEvent(Enum):
@@ -169,8 +169,9 @@ class ZkSession:
 
     @contextmanager
     def waiting_for_server(self, given_up: Callable[[], bool]) -> Iterator[None]:
-        """Have every request of the block wait until ZooKeeper is back. A starting broker's do: as in Kafka, only the
-        first connection has a time limit. `ZkUnavailable` soon after `given_up` says so."""
+        """Make every request of the block wait until ZooKeeper is available, for the start of a broker: as in Kafka,
+        only the first connection has a time limit. `ZkUnavailable` soon after `given_up` returns True.
+        """
         self._given_up = given_up
         try:
             yield

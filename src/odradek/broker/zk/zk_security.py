@@ -44,8 +44,8 @@ class ZkLogin:
 def zk_login(java_options: str) -> ZkLogin | None:
     """The login of the JAAS file that KAFKA_OPTS names, as for Kafka's brokers; None where it names none.
 
-    ConfigError where there is one that can't be obeyed: the broker would be nobody at ZooKeeper, or its listeners would
-    lack the users that the file gives them.
+    ConfigError if it can't be used: the broker would not be authenticated to ZooKeeper, or its listeners would lack the
+    users in the file.
     """
     try:
         options = dict(word.partition("=")[::2] for word in shlex.split(java_options) if word.startswith("-D"))

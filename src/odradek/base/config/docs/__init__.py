@@ -67,7 +67,7 @@ def topic_descriptions() -> dict[str, str]:
 
 
 def _support(key: ConfigKey) -> str:
-    """Sentences about the support of a key, to follow its description; empty for one that is obeyed."""
+    """Sentences about the support of a key, appended to its description; empty if the key is obeyed."""
     match key.support:
         case Support.REFUSED:
             return f" Refused here unless it is {format_value(key.default) or 'unset'}: {REFUSALS[key.reason].lacks}."

@@ -257,8 +257,9 @@ def _usual_response(
 
 
 def _is_over_quota(ctx: RequestContext, outcomes: list[FetchOutcome]) -> bool:
-    """Return whether the client gets nothing now. Who was within its limit gets all that was found, and waits
-    afterwards: so even what is larger than the limit is read in the end."""
+    """Return whether the client gets no records now. A client within its limit gets everything, and waits afterwards:
+    so it can also read records that are larger than the limit.
+    """
     quota = ctx.broker.quotas.fetch
     ctx.throttle_ms = quota.wait_ms(ctx.user, ctx.client_id)
     if ctx.throttle_ms:

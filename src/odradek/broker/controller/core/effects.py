@@ -31,7 +31,7 @@ class ReadTopicNames:
 
 @dataclass(frozen=True, slots=True)
 class DrawTopicId:
-    """→ UUID: a new one, by chance; for a topic that an old tool made without one."""
+    """→ UUID: a new random id, for a topic that an old tool created without one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,7 +110,7 @@ class UpdatePartitionStates:
 
 @dataclass(frozen=True, slots=True)
 class WriteAssignment:
-    """→ bool: False when the topic's node is gone."""
+    """→ bool: False when the topic's node doesn't exist any more."""
 
     assignment: TopicAssignment
 

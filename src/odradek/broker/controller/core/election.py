@@ -85,8 +85,9 @@ def elect_for_reassignment(context: ControllerContext, tp: TopicPartition, state
 
 
 def elect_for_shutdown(context: ControllerContext, tp: TopicPartition, state: LeaderAndIsr) -> Elected | None:
-    """Elect an in-sync replica whose broker is not shutting down. Those who leave are told too, so that they stop to
-    lead."""
+    """Elect an in-sync replica whose broker is not shutting down. The brokers that shut down are notified too, so that
+    they stop leading.
+    """
     recipients = tuple(
         broker
         for broker in context.assignment(tp).replicas

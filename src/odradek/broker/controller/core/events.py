@@ -31,7 +31,7 @@ class BrokersChanged:
 
 @dataclass(frozen=True, slots=True)
 class BrokerInfoChanged:
-    """A live broker has written its registration anew: other endpoints, other features."""
+    """A live broker has changed its registration: other endpoints, other features."""
 
     broker_id: int
 

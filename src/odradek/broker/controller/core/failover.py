@@ -95,7 +95,7 @@ def _read_cluster(context: ControllerContext) -> Decision[None]:
 
 
 def _read_deletions(context: ControllerContext) -> Decision[None]:
-    """A topic with a dead replica waits; one that was to move doesn't any more. Other marks are looked at later."""
+    """A topic with a dead replica waits; reassignments of a topic to delete are dropped. Other marks are read later."""
     marked: set[str] = yield ReadTopicsToDelete()
     context.to_delete = marked & context.topics.keys() if context.delete_topic_enabled else set()
     if marked - context.to_delete:
@@ -110,10 +110,10 @@ def _read_deletions(context: ControllerContext) -> Decision[None]:
 def _fence_restarted_brokers(context: ControllerContext) -> Decision[None]:
     """Remove from the ISR every broker that has registered since the state was written: its restart was never handled.
 
-    It may have come back with less than it had. If it led on in the same epoch, the others would cut their logs to its
-    own. So others lead and it follows, as if its death had been seen; unless no other in the ISR has lived on. Where
-    one alone has, the restarted brokers stay in the ISR and don't lead: that one may be dead by now, its session not
-    yet over, and most of the restarted ones have lost a session and nothing else.
+    It may have lost records. If it continued to lead in the same epoch, the others would truncate their logs to its
+    own. So others lead and it follows, as after a noticed failure; unless no other in the ISR has lived on. Where one
+    alone has, the restarted brokers stay in the ISR and don't lead: that one may be dead by now, its session not yet
+    over, and most of the restarted ones have lost a session and nothing else.
     """
     changed: dict[TopicPartition, LeaderAndIsr] = {}
     for tp, state in context.states.items():

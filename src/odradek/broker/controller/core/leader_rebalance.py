@@ -20,8 +20,9 @@ def rebalance_due(context: ControllerContext, event: RebalanceDue) -> Decision[N
 
 
 def _strayed_too_far(context: ControllerContext) -> Iterator[TopicPartition]:
-    """Return, of each broker that has lost more than `leader.imbalance.per.broker.percentage` of its leaders, the
-    partitions that can come back now."""
+    """Yield the partitions that can return to their preferred leader now, of each broker that has lost more than
+    `leader.imbalance.per.broker.percentage` of its preferred leaders.
+    """
     preferred: dict[int, list[TopicPartition]] = {}
     for tp in context.all_partitions():
         replicas = context.assignment(tp).replicas

@@ -58,7 +58,7 @@ def move_partitions(
 def elect_missing_leaders(
     context: ControllerContext, tps: Iterable[TopicPartition] | None = None
 ) -> Decision[set[TopicPartition]]:
-    """Every partition, or every one of these, that has no leader tries to get one. Answers those that got one."""
+    """Elect a leader for every partition, or every one of these, that has none. Returns those that got one."""
     wanting = [
         tp
         for tp in (context.partition_states if tps is None else tps)

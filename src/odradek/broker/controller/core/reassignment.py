@@ -51,13 +51,13 @@ def node_written(context: ControllerContext, event: ReassignmentNodeWritten) -> 
 
 
 def resume(context: ControllerContext) -> Decision[None]:
-    """Resume after a failover: take the moves written to the node meanwhile, and go on with the others."""
+    """Resume after a failover: start the moves written to the node in the meantime, and continue the others."""
     begun = yield from _apply_node(context)
     yield from advance(context, sorted(context.reassigning - begun))
 
 
 def restart_for(context: ControllerContext, brokers: Iterable[int]) -> Decision[None]:
-    """Brokers came: what shall move to them goes on."""
+    """Continue the reassignments to brokers that have started."""
     came = frozenset(brokers)
     concerned = [tp for tp in sorted(context.reassigning) if not came.isdisjoint(context.assignment(tp).target)]
     yield from advance(context, concerned)

@@ -197,7 +197,7 @@ def _remove_replicas(context: ControllerContext, replicas: Iterable[PartitionRep
 
 
 def _write_assignments(context: ControllerContext, wanted: Wanted) -> Decision[set[TopicPartition]]:
-    """→ those whose topic is gone. Partitions that were added meanwhile, not known here yet, stay in the node."""
+    """→ partitions whose topic was deleted. Partitions that were added to the node in the meantime stay in it."""
     if not wanted:
         return set()
     gone: set[TopicPartition] = set()
@@ -215,7 +215,9 @@ def _write_assignments(context: ControllerContext, wanted: Wanted) -> Decision[s
 
 
 def _raise_leader_epochs(context: ControllerContext, tps: Sequence[TopicPartition]) -> Decision[None]:
-    """Leader and ISR stay. A lost race is run again with what the winner wrote; who was never led has no epoch."""
+    """Leader and ISR stay. If the node has changed, the write is repeated with its new content; a partition that never
+    had a leader has no epoch.
+    """
     known = {tp: context.states[tp] for tp in tps if tp in context.states}
     for _ in range(ROUNDS_MAX):
         if not known:

@@ -39,7 +39,7 @@ def topics_changed(context: ControllerContext, event: TopicsChanged) -> Decision
 
 
 def topic_assignment_changed(context: ControllerContext, event: TopicAssignmentChanged) -> Decision[None]:
-    """The controller's own writes come back here too, and bring nothing new. Old tools write nodes without an id."""
+    """The controller's own writes cause this event too, without a change. Old tools write nodes without an id."""
     topic = event.topic
     if topic not in context.topics:
         names: set[str] = yield ReadTopicNames()

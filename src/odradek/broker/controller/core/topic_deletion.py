@@ -47,7 +47,7 @@ def deletion_asked(context: ControllerContext, event: TopicDeletionAsked) -> Dec
 
 
 def _drop_marks_of_nothing(unknown: Set[str]) -> Decision[None]:
-    """A topic may have been created so lately that its own event is still queued; then its mark is looked at again."""
+    """If a topic was created so recently that its own event is still queued, its mark is read again later."""
     created: dict[str, object] = yield ReadTopics(frozenset(unknown))
     nothing = sorted(unknown - created.keys())
     if nothing:
@@ -58,7 +58,7 @@ def _drop_marks_of_nothing(unknown: Set[str]) -> Decision[None]:
 
 
 def enqueue_deletions(context: ControllerContext, topics: Iterable[str]) -> Decision[None]:
-    """Topics shall go. What was to be moved of them isn't any more: old replicas and new ones go alike."""
+    """Start the deletion of topics. Their reassignments are dropped: old and new replicas are deleted."""
     context.to_delete.update(topics)
     moving = [tp for tp in sorted(context.reassigning) if context.is_being_deleted(tp.topic)]
     context.reassigning.difference_update(moving)
@@ -83,7 +83,7 @@ def mark_ineligible(context: ControllerContext, topics: Iterable[str], why: str)
 
 
 def fail_deletions(context: ControllerContext, replicas: Iterable[PartitionReplica]) -> Decision[None]:
-    """Suspend the deletion: the broker or the directory of these replicas is gone, or it answered an error."""
+    """Suspend the deletion: the broker or directory of these replicas has failed, or the broker answered an error."""
     failed = [
         replica
         for replica in replicas

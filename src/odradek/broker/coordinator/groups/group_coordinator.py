@@ -205,7 +205,7 @@ class GroupCoordinator:
     # ---- decisions and time
 
     def on_time(self, held: GroupEntry, timer: Timer) -> None:
-        """The instant that a group waited for has come."""
+        """The time that a group waited for has been reached."""
         if held.timer is timer:
             self._decide(held, lambda group, now: rebalance.expire(group, self._rules, now))
 
@@ -270,7 +270,7 @@ def _report(held: GroupEntry, error: ErrorCode) -> None:
 
 
 def _show(held: GroupEntry) -> None:
-    """The broker's log tells how groups move."""
+    """Log the state changes of groups."""
     state, generation = shown = (held.group.state, held.group.generation)
     if shown != held.shown:
         held.shown = shown

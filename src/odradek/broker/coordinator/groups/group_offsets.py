@@ -189,7 +189,7 @@ class GroupOffsets:
     def committed(
         self, group_id: str, partitions: Iterable[TopicPartition] | None, *, stable: bool = False
     ) -> dict[TopicPartition, CommittedOffset | None]:
-        """The offsets of these partitions; with None, of all. With `stable`, UNSTABLE for those that are in doubt."""
+        """Offsets of partitions, or of all with None. With `stable`, UNSTABLE for those with unsettled changes."""
         held = self._table.find(group_id, nameless=True)
         if held is None:
             return dict.fromkeys(partitions or ())
@@ -253,7 +253,7 @@ class GroupOffsets:
         self._writes.turn(held, decide)
 
     def forget_topic(self, topic: str) -> None:
-        """Drop the offsets of a deleted topic: a topic of the same name begins anew."""
+        """Drop the offsets of a deleted topic: a new topic of the same name starts without offsets."""
         self._forget_everywhere(
             lambda held: [tp for tp in {*held.offsets, *held.unsettled_offsets()} if tp.topic == topic]
         )
@@ -280,7 +280,7 @@ class GroupOffsets:
                     self._writes.turn(held, partial(forget, held))
 
     def _forget(self, held: GroupEntry, gone: Collection[TopicPartition], done: Callable[[ErrorCode], None]) -> None:
-        """During a turn at the group. One that is left without members and offsets goes too."""
+        """During a turn at the group. A group without members and offsets is removed too."""
         group = held.group
         unsettled = held.unsettled_offsets()
         known = [tp for tp in gone if tp in held.offsets or tp in unsettled]

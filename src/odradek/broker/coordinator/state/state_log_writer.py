@@ -92,7 +92,7 @@ class StateLogWriter:
         self._put_off: dict[Callable[[], None], None] = {}  # actions for after the answers; nearly always empty
 
     def turn(self, entry: StateEntry, action: Callable[[], T]) -> T:
-        """Carry out the action under the entry's lock; when it is free again, give the answers and flush."""
+        """Perform the action under the entry's lock; after releasing it, send the answers and flush."""
         try:
             return self._turn(entry, action)
         finally:
@@ -123,8 +123,9 @@ class StateLogWriter:
             self._queues.setdefault((entry.log, entry.partition), []).append(write)
 
     def put_off(self, action: Callable[[], None]) -> None:
-        """Carry out an action once, when all answers of this flush are given, however many of them put it off. During
-        an answer."""
+        """Perform an action once, after all answers of this flush, even if several of them request it. Called during an
+        answer.
+        """
         with self._queueing:
             self._put_off[action] = None
 

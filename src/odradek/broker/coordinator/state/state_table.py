@@ -74,7 +74,7 @@ class StateTable(Generic[_Entry]):
     # ---- leaderships
 
     def lead(self, partition: int, epoch: int) -> None:
-        """Lead the partition in this epoch. One that it led before goes on: its entries are in memory."""
+        """Lead the partition in this epoch. If it led the partition before, the entries are in memory already."""
         with self._lock:
             first_time = partition not in self._epochs
             if self._stopped or epoch < self._epochs.get(partition, epoch):

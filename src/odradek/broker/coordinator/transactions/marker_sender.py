@@ -59,8 +59,9 @@ class MarkerSender:
         completed: Callable[[Ending], None],
         stories: TransactionStories,
     ) -> None:
-        """`write_here` writes to partitions that this broker leads, and tells of each marker by its place in the
-        sequence. `completed` is called once for each end whose markers are all written, under no lock."""
+        """`write_here` writes to partitions that this broker leads, and reports each marker by its index. `completed`
+        is called once for each end whose markers are all written, without a lock.
+        """
         self._broker_id = broker_id
         self._metadata = metadata
         self._reaper = reaper

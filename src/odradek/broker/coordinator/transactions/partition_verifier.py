@@ -101,8 +101,9 @@ class PartitionVerifier:
         *,
         add: bool,
     ) -> None:
-        """`callback` is called once, now or later, with an error for each partition. `add`: those that are not in the
-        transaction become part of it."""
+        """`callback` is called once, now or later, with an error for each partition. `add`: partitions that are not in
+        the transaction are added to it.
+        """
         producer, now_ms = Producer(producer_id, producer_epoch), self._clock.monotonic_ms()
         self._ask(_Question(transactional_id, producer, tuple(partitions), callback, now_ms, add=add))
 
@@ -189,7 +190,7 @@ class PartitionVerifier:
 
 
 def _once_each(questions: list[_Question]) -> tuple[list[_Question], list[_Question]]:
-    """A request names each transactional id once; the rest goes with the next."""
+    """A request contains each transactional id once; the rest is sent with the next request."""
     together: dict[str, _Question] = {}
     rest = [each for each in questions if together.setdefault(each.transactional_id, each) is not each]
     return list(together.values()), rest

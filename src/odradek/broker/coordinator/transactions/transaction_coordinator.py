@@ -98,7 +98,7 @@ class TransactionCoordinator:
         return [TransactionEntry(each, self._log, partition) for each in self._log.replay(partition).values()]
 
     def loaded(self, entry: TransactionEntry) -> None:
-        """An end that was decided goes on. Of an id without a transaction there is nothing to take up."""
+        """Continue a decided end. An id without a transaction needs nothing."""
         if entry.transaction.is_ended:
             return
 
@@ -113,8 +113,9 @@ class TransactionCoordinator:
         self._writer.turn(entry, partial(self.ends.give_up, entry))
 
     def _begin_end(self, entry: TransactionEntry) -> None:
-        """Carry out an end that was decided, during a turn at its entry; or leave it to the next coordinator. Markers
-        with that one's epoch would not be refused after it has ended the transaction."""
+        """Start a decided end, during a turn at its entry, or leave it to the next coordinator. Markers with that
+        coordinator's epoch would not be refused after it has ended the transaction.
+        """
         coordinator_epoch = self._table.epoch_of(entry.partition)
         if not entry.is_gone:
             self.ends.begin(entry, coordinator_epoch)

@@ -53,7 +53,7 @@ class TransactionEnds:
         self.markers.stop()
 
     def begin(self, entry: TransactionEntry, coordinator_epoch: int) -> None:
-        """Carry out the end that the entry's transaction has decided. During a turn at it."""
+        """Start the decided end of the entry's transaction. During a turn at it."""
         entry.ending = ending = Ending(entry, coordinator_epoch)
         entry.answers.append(partial(self._send, ending))
 

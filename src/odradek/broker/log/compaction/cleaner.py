@@ -74,7 +74,7 @@ class Cleaner:
         self._used_io = used_io
 
     def clean(self, host: CleanableLog, dirtiness: Dirtiness, now_ms: int, go_on: Callable[[], bool]) -> CleaningStats:
-        """CleaningAborted when the log changes or `go_on` says no; KafkaError when its bytes make no sense."""
+        """CleaningAborted when the log changes or `go_on` returns False; KafkaError when the log is corrupt."""
         try:
             return self._clean(_Run(host, host.log, now_ms, go_on), dirtiness)
         finally:

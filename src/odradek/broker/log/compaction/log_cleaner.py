@@ -115,7 +115,7 @@ class LogCleaner:
             thread.start()
 
     def stop(self) -> None:
-        """Returns when no thread touches a log any more. What was being cleaned stays as it was."""
+        """Returns when no thread uses a log any more. A log that was being cleaned stays unchanged."""
         with self._lifecycle:
             self._is_over = True
             self._stop_threads()

@@ -77,7 +77,7 @@ def filthiest(candidates: Iterable[tuple[Dirtiness, LogConfig]]) -> int | None:
 
 
 def group_segments(segments: Sequence[Segment], config: LogConfig, first_uncleanable: int) -> list[tuple[Segment, ...]]:
-    """Neighbours whose bytes and index entries fit into one segment even if nothing goes: each group becomes one."""
+    """Groups of adjacent segments whose bytes and index entries fit into one segment even if no record is removed."""
     groups: list[tuple[Segment, ...]] = []
     group: list[Segment] = []
     for slot, segment in enumerate(segments):

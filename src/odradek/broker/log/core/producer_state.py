@@ -99,7 +99,7 @@ class ProducerStates:
         may_begin_anywhere: bool = True,
         guard: VerificationGuard | None = None,
     ) -> Staged:
-        """Checks the batches, which lie in `data`, in order, and tells what they change.
+        """Check the batches in `data` in order, and return their changes of the state.
 
         `origin` None is for what is replicated or recovered: that was checked when it was first written.
         `may_begin_anywhere`: a producer whose entry can have been lost may. `guard`: proof that the coordinator knows

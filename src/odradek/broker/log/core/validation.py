@@ -83,7 +83,7 @@ class RecordCheck(Enum):
 
 @dataclass(frozen=True, slots=True)
 class BatchRules:
-    """A topic's configuration, as far as it speaks of single batches. The defaults are Kafka's."""
+    """The part of a topic's configuration that applies to single batches."""
 
     max_message_bytes: int = _DEFAULTS.max_message_bytes
     timestamp_type: TimestampType = TimestampType.CREATE_TIME
@@ -238,7 +238,7 @@ def _check_batch(
 
 
 def assign_offsets(checked: CheckedRecords, *, next_offset: int, leader_epoch: int) -> ValidatedBatches:
-    """Gives the batches offsets from `next_offset` on, where they lie."""
+    """Assign offsets from `next_offset` on to the batches, in place."""
     rules = checked.rules
     infos: list[BatchInfo] = []
     offset, position = next_offset, 0

@@ -202,7 +202,9 @@ class LogDirs:
     # -- making logs --------------------------------------------------------------------------------------------
 
     def get_or_create(self, tp: TopicPartition, topic_id: UUID, config: TopicConfig) -> PartitionLog:
-        """The partition's log with this configuration; a new one goes where it is wished for, or the fewest are."""
+        """The partition's log with this configuration; a new one is created in the requested directory, or in the one
+        with the fewest logs.
+        """
         with self.table.changing:
             found = self.table.logs.get(tp)
             if found is None:

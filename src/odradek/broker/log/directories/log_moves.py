@@ -133,7 +133,7 @@ def bytes_from(source: PartitionLog, offset: int) -> int:
 
 
 def mark_moved(future: PartitionLog, source: PartitionLog) -> None:
-    """Step 2. A mark that the source has kept of its own move would contradict this one."""
+    """Step 2. Also removes the source's own mark of an earlier move, which would contradict this one."""
     unmark_moved(source.directory)
     if moved_from(future.directory) == source.directory.parent:
         return

@@ -35,7 +35,7 @@ class MovingLogs:
         self._topic_id = topic_id
 
     def begin_move(self, tp: TopicPartition, directory: Path) -> PartitionLog:
-        """An empty copy of the partition's log in the directory, or the one that is there. KafkaError: it can't be."""
+        """An empty or existing copy of the partition's log in the directory. KafkaError: the move is invalid."""
         with self._table.changing:
             source, future = self._table.logs.get(tp), self._table.futures.get(tp)
             if future is not None:
@@ -84,7 +84,7 @@ class MovingLogs:
             self._delete(future)
 
     def prepare_to_finish(self, tp: TopicPartition) -> None:
-        """Do the slow part of finishing a move, while the writers go on."""
+        """Do the slow part of finishing a move, while the writers continue."""
         with self._table.changing:
             source, future = self._table.logs.get(tp), self._table.futures.get(tp)
         if source is None or future is None:

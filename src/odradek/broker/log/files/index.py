@@ -252,7 +252,7 @@ class OffsetIndex(_SparseIndex):
         return entry[1] if entry else 0
 
     def bound_from(self, position: int, default: int) -> int:
-        """The last offset of the first batch with an entry that lies at the position or behind it."""
+        """The last offset of the first batch that has an entry at or behind the position."""
         tail = self._loaded()
         slot = bisect_left(tail.values, position)
         if slot or not tail.stored:

@@ -169,7 +169,7 @@ class LogFiles:
             raise self.storage_error(self.failure)
 
     def guarded(self, change: Callable[[], object]) -> None:
-        """Carry out a change of the files; an I/O error ends the log's writes."""
+        """Change the files; after an I/O error the log accepts no more writes."""
         try:
             change()
         except OSError as error:

@@ -1,4 +1,4 @@
-"""Reading a log's files: batches by offset, records by time, aborted transactions. It does not take the writer's lock."""
+"""Reading a log's files: batches by offset, records by time, aborted transactions. Takes no writer's lock."""
 
 from bisect import bisect_right
 from collections.abc import Callable, Sequence

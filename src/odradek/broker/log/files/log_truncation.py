@@ -29,7 +29,7 @@ def truncate(log: "PartitionLog", offset: int, environment: LogEnvironment) -> N
 
 
 def start_over(log: "PartitionLog", offset: int, environment: LogEnvironment) -> None:
-    """Drop everything; the log is empty and goes on from the offset."""
+    """Drop everything; the log is empty and continues at the offset."""
     _move_recovery_point_back(log, offset, environment)
     log.files.start_over(offset, log.config)
     log.log_start_offset = log.log_end_offset = offset

@@ -315,7 +315,7 @@ class PartitionLog:
         return True
 
     def truncate_fully_and_start_at(self, offset: int) -> None:
-        """Drops everything; the log is empty and goes on from the offset."""
+        """Drop everything; the log is empty and continues at the offset."""
         self.files.guarded(lambda: start_over(self, offset, self._environment))
 
     def replace_segments(self, old: Sequence[Segment], size: int, *, truncations: int) -> bool:

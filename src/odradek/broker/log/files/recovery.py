@@ -164,7 +164,7 @@ def _replay(states: ProducerStates, segment: Segment, header: BatchHeader, fd: i
 
 
 def note_aborted(segment: Segment, transaction: CompletedTransaction) -> None:
-    """The marker lies in the segment; an abort is noted in its index, once."""
+    """Add an abort marker of the segment to its transaction index, once."""
     if transaction.is_aborted:
         segment.transactions.append(
             AbortedTransaction(
@@ -258,7 +258,7 @@ def remove_files(paths: Iterable[Path]) -> None:
 
 
 def _segments_on_disk(directory: Path, now_ms: int) -> list[Segment]:
-    """Every segment, none active; an index without its log goes."""
+    """Every segment, none active; an index without its log is deleted."""
     sizes = {}
     for entry in os.scandir(directory):
         if entry.name.endswith(LOG_SUFFIX) and entry.name[: -len(LOG_SUFFIX)].isdigit():

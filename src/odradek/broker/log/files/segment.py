@@ -212,8 +212,9 @@ class Segment:
         self.time_index.flush()
 
     def sync(self) -> None:
-        """Flush the segment's bytes, and its aborted transactions, whose absence would go unnoticed. The other indexes
-        too once it is inactive, since nobody checks them again then."""
+        """Flush the segment's bytes, and its aborted transactions, whose loss would not be noticed. In an inactive
+        segment the other indexes too, because they are not checked again.
+        """
         os.fsync(self.file.fileno())
         self.transactions.sync()
         if not self._active:

@@ -9,7 +9,7 @@ class AddressLimits:
     __slots__ = ("_limits", "failed_logins")
 
     def __init__(self, failed_logins: FailedLogins | None = None) -> None:
-        """`failed_logins`: None where nobody logs in."""
+        """`failed_logins`: None without authentication."""
         self.failed_logins = failed_logins
         self._limits: tuple[Mapping[str, float], float | None] = {}, None
 

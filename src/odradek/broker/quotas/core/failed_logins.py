@@ -56,7 +56,7 @@ class FailedLogins:
         return wait_ms
 
     def succeeded(self, address: str) -> None:
-        """Take back the failure that a connection after a hold stands for."""
+        """Undo the failure that was counted for a connection after a hold."""
         window = self._windows.get(address)
         if window is not None and window.hold_ms and 0 < window.failures < self._limit:
             self._windows[address] = window._replace(failures=window.failures - 1)

@@ -51,7 +51,7 @@ class GapFinder:
             self._epochs[entry.controller_epoch] = min(first_ms, entry.time_ms), max(last_ms, entry.time_ms)
 
     def gaps(self) -> list[Entry]:
-        """Return the gaps that no journal reports by itself."""
+        """Return the gaps that no journal reports."""
         found = [gap for runs in self._runs.values() for gap in self._holes(runs)]
         return [*found, *self._missing_epochs()]
 

@@ -133,7 +133,7 @@ class _Known:
             self._controllers.append(controller)
 
     def forget_gaps(self) -> None:
-        """The partition's state is known anew."""
+        """The state of the partition is known again."""
         self._gaps, self._since = [], []
 
     def change(self, entry: Entry, place: int, before: PartitionPicture | None, after: PartitionPicture) -> Change:

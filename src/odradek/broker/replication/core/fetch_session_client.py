@@ -58,7 +58,9 @@ class FetchSession:
         return self._positions.items()
 
     def want(self, tp: TopicPartition, position: Position) -> None:
-        """Fetch the partition from here. Who comes last is asked last: all get their turn when an answer is full."""
+        """Fetch the partition from here. The partition moves to the end of the order, so that each gets its turn when
+        answers are full.
+        """
         before = self._positions.pop(tp, None)
         self._positions[tp] = position
         if before == position:

@@ -45,8 +45,8 @@ class RemoteReplica:
     def record_fetch(self, offset: int, log_start_offset: int, *, leader_end: int, now_ms: int) -> None:
         """Note a fetch from the offset on, while the leader's log ends at `leader_end`.
 
-        To have reached the end that the leader had at its last fetch is enough to have caught up as of then: under
-        steady writes nobody ever reaches the end of now.
+        A follower that reached the end that the leader had at its last fetch was caught up at that time: under steady
+        writes no follower ever reaches the current end.
         """
         if offset >= leader_end:
             self.last_caught_up_ms = max(self.last_caught_up_ms, now_ms)

@@ -27,7 +27,7 @@ class FetcherMailbox:
         self._mailbox.post(lambda: None)
 
     def take(self) -> None:
-        """Carry out the posted actions."""
+        """Execute the posted actions."""
         self.is_urgent = False
         self._mailbox.run_posted()
 

@@ -49,7 +49,7 @@ class Fetchers:
         self._is_stopped = False
 
     def reconfigure(self, config: BrokerConfig) -> None:
-        """Change the number of fetcher threads: the partitions are spread over them anew."""
+        """Change the number of fetcher threads, and redistribute the partitions."""
         with self._lock:
             if config.num_replica_fetchers == self._loops_per_leader:
                 return
@@ -57,7 +57,7 @@ class Fetchers:
             self._follow(self._orders.copy())
 
     def follow(self, orders: Mapping[TopicPartition, FetchAssignment]) -> None:
-        """Copy these from now on. An order for a partition that is being copied takes the place of the earlier one."""
+        """Copy these partitions from now on. An assignment replaces the earlier one of the same partition."""
         with self._lock:
             self._follow(orders)
 

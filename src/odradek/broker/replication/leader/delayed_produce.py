@@ -25,10 +25,10 @@ class Awaited(NamedTuple):
 
 
 class DelayedProduce(DelayedOperation):
-    """Looked at again when one of its partitions has moved; then only at that one.
+    """Checked again when one of its partitions has changed, and only for that partition.
 
-    `outcomes` begins with what the appends found and is corrected where the waiting ended badly. A batch that its
-    leader can't vouch for any more counts as refused: it may be truncated before the batches behind it arrive.
+    `outcomes` begins with what the appends found and is corrected if the wait failed. A batch whose leader has resigned
+    counts as refused: it may be truncated before the batches behind it arrive.
     """
 
     __slots__ = ("_awaited", "_done", "_outcomes", "_refused")

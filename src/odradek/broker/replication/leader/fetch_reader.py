@@ -254,7 +254,7 @@ def is_enough(outcomes: Sequence[FetchOutcome], min_bytes: int) -> bool:
 
 
 class DelayedFetch(DelayedOperation):
-    """A fetch that waits for records: looked at again whenever one of its partitions moves."""
+    """A fetch that waits for records: checked again whenever one of its partitions changes."""
 
     __slots__ = ("_answer", "_outcomes", "_reader", "_targets", "_terms")
 
@@ -273,7 +273,7 @@ class DelayedFetch(DelayedOperation):
         self._outcomes: list[FetchOutcome] | None = None
 
     def try_complete_for(self, key: Hashable) -> bool:
-        """Most events bring nothing to most who wait: whether this one does is seen from its partition alone."""
+        """Most events don't complete most fetches: the partition of the event shows whether this one can."""
         assert isinstance(key, TopicPartition)
         return self._reader.has_moved((self._targets[key],), self._terms) and self._read_enough()
 

@@ -62,7 +62,7 @@ class IsrChanges:
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop: requests under way are answered, nothing else is sent."""
+        """Stop: wait for the requests in flight, send no others."""
         with self._changed:
             self._stopped = True
             self._changed.notify()

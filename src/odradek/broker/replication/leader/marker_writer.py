@@ -22,7 +22,7 @@ TOGETHER_MAX: Final = 100
 
 
 class TransactionCompletionListener(Protocol):
-    """Hears of markers in `__consumer_offsets` when they are on all replicas; of a repeated marker, again."""
+    """Is notified of markers in `__consumer_offsets` when they are on all replicas; also of repeated markers."""
 
     def transaction_completed(
         self, partition: TopicPartition, producer_id: int, ended_epoch: int, committed: bool

@@ -60,7 +60,7 @@ class FileKeys:
         self._thread = SupervisedThread(target=self._run, name=f"jwks-{listener_name}")
 
     def ask_for(self, key_id: str | None) -> None:
-        """The file is looked at anyway."""
+        """A file is checked periodically anyway."""
 
     def start(self) -> None:
         self._thread.start()
@@ -105,7 +105,7 @@ class FetchedKeys:
         self._thread = SupervisedThread(target=self._run, name=f"jwks-{listener_name}")
 
     def ask_for(self, key_id: str | None) -> None:
-        """Each of few key ids brings one fetch a minute: tokens that anybody makes up can't bring more."""
+        """Each of a few key ids causes one fetch a minute, so that forged tokens can't cause more."""
         if key_id is None or len(key_id) > _KEY_ID_LENGTH_MAX:
             return
         now_ms = self._clock.monotonic_ms()

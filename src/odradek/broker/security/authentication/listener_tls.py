@@ -83,13 +83,13 @@ class ListenerTls:
             return True
 
     def check(self, settings: Mapping[str, str]) -> None:
-        """ConfigError where the listener can't go on with these settings in place of its own."""
+        """ConfigError if the listener can't use these settings in place of its own."""
         with self._reloading:
             self._check_names(_names_of(settings))
             server_context(settings)
 
     def replace(self, settings: Mapping[str, str]) -> None:
-        """Go on with these settings. Where they can't be used, the old ones stay."""
+        """Use these settings. If they are invalid, the old ones stay in use."""
         if settings == self._settings:
             return
         with self._reloading:

@@ -62,7 +62,7 @@ class OAuthListener:
 
 
 def oauth_text(config: BrokerConfig, listener_name: str, key: str) -> str | None:
-    """A setting as it was written: of listener and mechanism, of the listener, or of the broker."""
+    """The text of a setting: of listener and mechanism, of the listener, or of the broker."""
     prefix = f"listener.name.{listener_name.lower()}."
     names = (f"{prefix}{MECHANISM.lower()}.{key}", f"{prefix}{key}", key)
     return next((text for name in names if (text := config.originals.get(name)) is not None), None)

@@ -65,7 +65,7 @@ class AclAuthorizer:
         allow_everyone_if_no_acl_found: bool,
         on_denied: OnDenied = _ignore_denial,
     ) -> None:
-        """`on_denied` hears of each refusal of an action that was asked for explicitly."""
+        """`on_denied` is called for each denied action that the client requested explicitly."""
         self._super_users = frozenset((user.type, user.name) for user in super_users)
         self._allow_everyone_if_no_acl_found = allow_everyone_if_no_acl_found
         self._state: _State | None = None
@@ -174,5 +174,5 @@ def _is_logged(*, allowed: bool) -> bool:
 
 
 def printable(text: str) -> str:
-    """Names come from clients and may hold control characters, which a terminal would obey."""
+    """Names come from clients and may contain control characters, which a terminal would interpret."""
     return text if text.isprintable() else text.encode("unicode_escape").decode()

@@ -64,7 +64,8 @@ class PartitionStateNodes:
     ) -> dict[TopicPartition, LeaderAndIsr]:
         """Writes each state if its node still has the version it was read with.
 
-        Returns the written ones with their new versions; one that is missing has to be read again and decided anew.
+        Returns the written ones with their new versions; for an omitted one the decision must be repeated with the
+        current state.
         """
         updates = [
             writing(PartitionState.path(tp), PartitionState.encode(state), state.zk_version)

@@ -89,7 +89,7 @@ class TopicNodes:
     def _change(
         self, topic: str, change: Callable[[TopicAssignment | None], TopicAssignment], term: ControllerTerm
     ) -> TopicAssignment:
-        """Read, change and write if the node has not changed in between; else begin anew."""
+        """Read, change and write if the node has not changed in between; otherwise repeat."""
         path = Topic.path(topic)
         while (node := self._access.read(path)) is not None:
             changed = change(readable(Topic.decode, topic, node[0]))

@@ -27,7 +27,7 @@ class EntityConfig:
 
     @staticmethod
     def user_and_client(user: str, client_id: str) -> str:
-        """The name, among users, of one who is a user's client."""
+        """The name of a user and client pair, below /config/users."""
         return f"{user}/clients/{client_id}"
 
     @staticmethod

@@ -43,7 +43,7 @@ class ConfigChanges:
 
 
 class IsrChanges:
-    """A leader tells the controller that it changed its ISR by itself, in ZooKeeper."""
+    """Notification for the controller: a leader changed its ISR itself, in ZooKeeper."""
 
     path = "/isr_change_notification"
     sequence_path = f"{path}/isr_change_"

@@ -288,7 +288,7 @@ class Group:
 
     @classmethod
     def from_record(cls, group_id: str, value: GroupMetadataValue, now: Moment) -> "Group":
-        """The group as it was written: stable, or empty."""
+        """The group in a record: stable, or empty."""
         group = cls(group_id, now)
         for each in value.members:
             member = Member(

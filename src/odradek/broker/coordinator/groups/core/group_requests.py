@@ -78,7 +78,7 @@ class GroupRules:
 class StoreGroup:
     """An effect: the group's record, to be replicated before any answer depends on it. Its result is an error code.
 
-    The result takes its time. Other decisions are made meanwhile: a decision that waited looks at the group anew.
+    Other decisions may be made before the result arrives: a decision that waited must check the group again.
     """
 
     value: GroupMetadataValue

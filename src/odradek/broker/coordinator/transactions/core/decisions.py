@@ -65,8 +65,9 @@ def init_producer_id(
     pending: bool,
     new_producer_id: int | None = None,
 ) -> Decision:
-    """`expected`: the id and epoch of a producer that goes on. A transaction that is open has to be aborted first: the
-    move is `fence`'s, and its producer has to try again."""
+    """`expected`: the id and epoch of a producer that continues. An open transaction has to be aborted first: the
+    result is that of `fence`, and the producer has to try again.
+    """
     if pending:
         return Refused(ErrorCode.CONCURRENT_TRANSACTIONS)
     if expected is not None and not _may_go_on(transaction, expected):
@@ -262,7 +263,7 @@ def _prepare(
 
 
 def complete(transaction: Transaction, now_ms: int) -> Transaction:
-    """All markers are written. A producer whose epochs are used up goes on with its next id."""
+    """All markers are written. A producer without unused epochs continues with a new id."""
     state = _S.COMPLETE_COMMIT if transaction.state is _S.PREPARE_COMMIT else _S.COMPLETE_ABORT
     if transaction.next_producer_id == NO_PRODUCER_ID:
         return transaction.move_to(state, partitions=_NO_PARTITIONS, last_update_ms=now_ms)
@@ -279,7 +280,7 @@ def complete(transaction: Transaction, now_ms: int) -> Transaction:
 
 
 def next_producer(transaction: Transaction) -> Producer:
-    """The id and epoch with which the producer of a transaction that is being ended goes on."""
+    """The next id and epoch of the producer of a transaction that is ending."""
     if transaction.next_producer_id != NO_PRODUCER_ID:
         return Producer(transaction.next_producer_id, 0)
     return Producer(transaction.producer_id, transaction.producer_epoch)
