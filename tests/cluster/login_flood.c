@@ -2,8 +2,9 @@
  *
  *   login_flood PORT ADDRESS LOGINS_PER_SECOND LOGIN_IN_HEX
  *
- * Each login is a connection of its own, opened without waiting for the others. At each line of its input it prints
- * the connections opened so far, the logins sent, and the connections that the broker has ended. */
+ * Each login is a connection of its own, opened without waiting for the others; where the broker lets too many wait,
+ * the oldest is given up for the next. At each line of its input it prints the connections attempted so far, the logins
+ * sent, and the connections that the broker has ended. */
 
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -22,7 +23,33 @@ enum { OPEN_MAX = 15000, EVENTS_MAX = 256 };
 
 static unsigned char login[4096];
 static size_t login_size;
-static long opened, sent, ended;
+static long opened, sent, ended, waiting;
+
+/* Descriptors in the order of their attempts, each with the number of the attempt that it is for. */
+static struct {
+    int fd;
+    long number;
+} attempts_made[2 * OPEN_MAX];
+static long number_of[OPEN_MAX + 1024], oldest;
+static unsigned char is_sent[OPEN_MAX + 1024];
+
+static void over(int fd) {
+    is_sent[fd] = 0;
+    number_of[fd] = 0;
+    waiting--;
+    close(fd);
+}
+
+static void give_up_oldest(void) {
+    while (oldest < opened) {
+        int fd = attempts_made[oldest % (2 * OPEN_MAX)].fd;
+        long number = attempts_made[oldest++ % (2 * OPEN_MAX)].number;
+        if (number_of[fd] == number) {
+            over(fd);
+            return;
+        }
+    }
+}
 
 static double now_s(void) {
     struct timespec at;
@@ -43,30 +70,29 @@ static void open_one(int events, const struct sockaddr_in *from, const struct so
         close(fd);
         return;
     }
-    opened++;
+    long place = opened++ % (2 * OPEN_MAX);
+    attempts_made[place].fd = fd;
+    attempts_made[place].number = number_of[fd] = opened;
+    waiting++;
 }
-
-/* Bits of descriptors whose login is sent. */
-static unsigned char is_sent[OPEN_MAX + 1024];
 
 static void advance(int fd, unsigned ready) {
     char answer[4096];
-    if (ready & (EPOLLERR | EPOLLHUP)) goto over;
+    if (ready & (EPOLLERR | EPOLLHUP)) goto end;
     if (ready & EPOLLOUT && !is_sent[fd]) {
-        if (send(fd, login, login_size, MSG_NOSIGNAL) != (ssize_t)login_size) goto over;
+        if (send(fd, login, login_size, MSG_NOSIGNAL) != (ssize_t)login_size) goto end;
         is_sent[fd] = 1;
         sent++;
     }
     if (ready & (EPOLLIN | EPOLLRDHUP)) {
         ssize_t size;
         while ((size = recv(fd, answer, sizeof answer, 0)) > 0) {}
-        if (size == 0 || errno != EAGAIN) goto over;
+        if (size == 0 || errno != EAGAIN) goto end;
     }
     return;
-over:
+end:
     ended++;
-    is_sent[fd] = 0;
-    close(fd);
+    over(fd);
 }
 
 int main(int count, char **words) {
@@ -89,12 +115,14 @@ int main(int count, char **words) {
     double began = now_s(), attempts = 0;
     for (;;) {
         double due = (now_s() - began) * rate - attempts;
-        for (int n = 0; n < 50 && due >= 1 && opened - ended < OPEN_MAX; n++, due--, attempts++)
+        for (int n = 0; n < 50 && due >= 1; n++, due--, attempts++) {
+            if (waiting >= OPEN_MAX) give_up_oldest();
             open_one(events, &from, &to);
+        }
         int found = epoll_wait(events, ready, EVENTS_MAX, 1);
         for (int n = 0; n < found; n++) {
             if (ready[n].data.fd) {
-                advance(ready[n].data.fd, ready[n].events);
+                if (number_of[ready[n].data.fd]) advance(ready[n].data.fd, ready[n].events);
                 continue;
             }
             char line[64];
