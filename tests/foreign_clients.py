@@ -27,9 +27,9 @@ def kafkajs_program(script: str = "admin.js") -> list[str]:
     return [node, str(directory / script)]
 
 
-def kafkajs_login(bootstrap: str, topic: str, mechanism: str, user: str, secret: str, *authority: Path) -> Any:
+def kafkajs_login(bootstrap: str, topic: str, mechanism: str, user: str, secret: str, *files: Path) -> Any:
     """Result of tests/kafkajs/sasl.js: the values that it read back, or the reason of a refusal."""
-    command = [*kafkajs_program("sasl.js"), bootstrap, topic, mechanism, user, secret, *map(str, authority)]
+    command = [*kafkajs_program("sasl.js"), bootstrap, topic, mechanism, user, secret, *map(str, files)]
     result = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
     assert result.returncode == 0, result.stderr
     return json.loads(result.stdout)

@@ -32,6 +32,7 @@ from odradek.protocol.messages.metadata import MetadataRequest
 from odradek.security.certificates import IssuedCertificate, issue, new_authority
 from odradek.security.jaas import PLAIN_MODULE, SCRAM_MODULE
 from odradek.security.password_encoder import PasswordEncoder
+from odradek.security.scram import HASH_OF_MECHANISM
 from waiting import eventually
 
 from .conftest import unused_name
@@ -208,18 +209,30 @@ def test_aiokafka(secured: Secured, protocol: str, mechanism: str) -> None:
     assert asyncio.run(asyncio.wait_for(exchange(), 30)) == b"hello"
 
 
-@pytest.mark.parametrize(("protocol", "mechanism"), [("SASL_PLAINTEXT", "PLAIN"), ("SASL_SSL", "SCRAM-SHA-512")])
+KAFKAJS_WAYS = [
+    ("PLAINTEXT", "none"),
+    ("SSL", "none"),
+    *((protocol, name) for protocol in ("SASL_PLAINTEXT", "SASL_SSL") for name in ("PLAIN", *HASH_OF_MECHANISM)),
+]
+
+
+@pytest.mark.parametrize(("protocol", "mechanism"), KAFKAJS_WAYS)
 def test_kafkajs(secured: Secured, protocol: str, mechanism: str) -> None:
-    topic, authority = unused_name(), [secured.directory / "ca.pem"] if protocol == "SASL_SSL" else []
+    """With OAUTHBEARER, which test_oauth has, the nine ways that kafkajs's own tests connect by."""
+    topic, files = unused_name(), ["ca.pem", "alice.key", "alice.crt"] if protocol == "SSL" else ["ca.pem"]
     secured.broker.create_topic(topic)
+    address = secured.broker.bootstrap if protocol == "PLAINTEXT" else secured.bootstrap(protocol)
+    paths = [secured.directory / name for name in files if not protocol.endswith("PLAINTEXT")]
 
-    def found(password: str) -> dict[str, object]:
-        address, name = secured.bootstrap(protocol), mechanism.lower()
+    def found(password: str, *given: Path) -> dict[str, object]:
         with skipped_if_unobtainable():
-            return dict(kafkajs_login(address, topic, name, "alice", password, *authority))
+            return dict(kafkajs_login(address, topic, mechanism.lower(), "alice", password, *given))
 
-    assert found(PASSWORD) == {"error": 0, "seen": ["one", "two"]}
-    assert "uthentication failed" in str(found("wrong")["refused"])
+    assert found(PASSWORD, *paths) == {"error": 0, "seen": ["one", "two"]}
+    if protocol == "SSL":
+        assert "refused" in found(PASSWORD, paths[0]), "without a certificate"
+    elif mechanism != "none":
+        assert "uthentication failed" in str(found("wrong", *paths)["refused"])
 
 
 @pytest.mark.parametrize(("protocol", "mechanism"), [("SSL", ""), ("SASL_SSL", "SCRAM-SHA-512")])

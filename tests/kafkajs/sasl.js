@@ -1,14 +1,17 @@
-// One exchange over SASL: node sasl.js HOST:PORT TOPIC MECHANISM USER SECRET [CA-FILE]. Prints what it found as JSON.
-// For oauthbearer the secret is a token. A refused login prints its error.
+// One exchange: node sasl.js HOST:PORT TOPIC MECHANISM USER SECRET [CA-FILE [KEY-FILE CERTIFICATE-FILE]]. Prints what it
+// found as JSON. For oauthbearer the secret is a token; mechanism none is no SASL. A refused login prints its error.
 const fs = require("fs");
 const { Kafka, logLevel } = require("kafkajs");
 
-const [bootstrap, topic, mechanism, user, secret, authority] = process.argv.slice(2);
+const [bootstrap, topic, mechanism, user, secret, ...files] = process.argv.slice(2);
+const [authority, key, certificate] = files.map((file) => fs.readFileSync(file, "utf-8"));
 const sasl =
-  mechanism === "oauthbearer"
+  mechanism === "none"
+    ? undefined
+    : mechanism === "oauthbearer"
     ? { mechanism, oauthBearerProvider: async () => ({ value: secret }) }
     : { mechanism, username: user, password: secret };
-const ssl = authority ? { ca: [fs.readFileSync(authority, "utf-8")] } : undefined;
+const ssl = authority ? { ca: [authority], key, cert: certificate } : undefined;
 const kafka = new Kafka({ clientId: "odradek-tests", brokers: [bootstrap], logLevel: logLevel.NOTHING, ssl, sasl, retry: { retries: 2 } });
 
 async function main() {
