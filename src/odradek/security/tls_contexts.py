@@ -15,6 +15,7 @@ from odradek.security.stores import CRL_KEY, KeyMaterial, key_material, trusted_
 _VERSIONS = {"TLSv1.2": ssl.TLSVersion.TLSv1_2, "TLSv1.3": ssl.TLSVersion.TLSv1_3}
 _CLIENT_AUTH = {"none": ssl.CERT_NONE, "requested": ssl.CERT_OPTIONAL, "required": ssl.CERT_REQUIRED}
 _CRL_BYTES_MAX = 16 << 20
+_NO_SUITE = "TLS_EMPTY_RENEGOTIATION_INFO_SCSV"  # a signal, which Java lists among the suites and OpenSSL always gives
 _SUITES_1_3 = frozenset({"TLS_AES_256_GCM_SHA384", "TLS_AES_128_GCM_SHA256", "TLS_CHACHA20_POLY1305_SHA256"})
 
 
@@ -107,18 +108,30 @@ def _with_suites(context: ssl.SSLContext, names: list[str], versions: list[ssl.T
             "ssl.cipher.suites can't choose among the suites of TLS 1.3: name none of them, or all of "
             f"{', '.join(sorted(_SUITES_1_3))}"
         )
-    older = [openssl_suite(name) for name in names if name not in _SUITES_1_3]
+    older = [name for name in names if name not in (*_SUITES_1_3, _NO_SUITE)]
     if older:
-        try:
-            context.set_ciphers(":".join(older))
-        except ssl.SSLError:
-            raise ConfigError(
-                f"Invalid value {','.join(names)} for configuration ssl.cipher.suites: none is available"
-            ) from None
+        _set_suites(context, older)
     usable = [version for version in versions if (newer if version is ssl.TLSVersion.TLSv1_3 else older)]
     if not usable:
         raise ConfigError("ssl.cipher.suites has no suite for ssl.enabled.protocols")
     return usable
+
+
+def _set_suites(context: ssl.SSLContext, names: list[str]) -> None:
+    """ConfigError for a name that OpenSSL would pass over, or take for something else than one suite that protects."""
+    try:
+        context.set_ciphers(":".join(map(openssl_suite, names)))
+    except ssl.SSLError:
+        raise ConfigError(
+            f"Invalid value {','.join(names)} for configuration ssl.cipher.suites: none is available"
+        ) from None
+    available = {cipher["name"]: cipher for cipher in context.get_ciphers()}
+    for name in names:
+        found = available.get(openssl_suite(name))
+        if found is None:
+            raise ConfigError(f"Invalid value {name} for configuration ssl.cipher.suites: it is not available")
+        if not found["strength_bits"] or found["auth"] == "auth-null":
+            raise ConfigError(f"Invalid value {name} for configuration ssl.cipher.suites: it protects nothing")
 
 
 def openssl_suite(name: str) -> str:

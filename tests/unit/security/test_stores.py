@@ -113,6 +113,9 @@ def test_a_listener_without_a_key_has_no_context() -> None:
         server_context({})
 
 
+GOOD_SUITE = "TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384"
+
+
 @pytest.mark.parametrize(
     ("settings", "told"),
     [
@@ -121,6 +124,11 @@ def test_a_listener_without_a_key_has_no_context() -> None:
         ({"ssl.protocol": "TLSv1.2", "ssl.enabled.protocols": "TLSv1.3"}, "allows none"),
         ({"ssl.cipher.suites": "TLS_AES_128_GCM_SHA256"}, "can't choose"),
         ({"ssl.cipher.suites": "TLS_NO_SUCH_SUITE"}, "none is available"),
+        ({"ssl.cipher.suites": f"{GOOD_SUITE},TLS_NO_SUCH_SUITE"}, "Invalid value TLS_NO_SUCH_SUITE"),
+        ({"ssl.cipher.suites": f"{GOOD_SUITE},TLS_RSA_WITH_NULL_SHA256"}, "it protects nothing"),
+        ({"ssl.cipher.suites": "ADH-AES128-SHA"}, "it protects nothing"),
+        ({"ssl.cipher.suites": f"{GOOD_SUITE}:@SECLEVEL=0"}, "it is not available"),
+        ({"ssl.cipher.suites": "ALL"}, "it is not available"),
         ({"ssl.endpoint.identification.algorithm": "LDAPS"}, "identification"),
         ({"ssl.truststore.type": "BKS"}, "ssl.truststore.type"),
         ({"ssl.truststore.location": "/no/such/file"}, "No such file"),
@@ -132,7 +140,7 @@ def test_settings_that_can_not_be_used(settings: dict[str, str], told: str) -> N
 
 
 def test_protocols_and_suites() -> None:
-    context = client_context({"ssl.cipher.suites": "TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384"})
+    context = client_context({"ssl.cipher.suites": f"{GOOD_SUITE}, TLS_EMPTY_RENEGOTIATION_INFO_SCSV"})
     assert context.maximum_version is ssl.TLSVersion.TLSv1_2
     assert "ECDHE-RSA-AES256-GCM-SHA384" in {suite["name"] for suite in context.get_ciphers()}
     assert client_context({"ssl.enabled.protocols": "TLSv1.3"}).minimum_version is ssl.TLSVersion.TLSv1_3

@@ -14,7 +14,7 @@ from odradek.broker.network.frame_reader import FrameReader
 from odradek.broker.network.outbox import Outbox
 from odradek.broker.network.request import InboundRequest
 from odradek.broker.security.authentication.listener_security import ListenerSecurity
-from odradek.broker.security.authentication.sasl_session import SaslSession, SaslState
+from odradek.broker.security.authentication.sasl_session import UNLIMITED_RECEIVE, SaslSession, SaslState
 from odradek.broker.security.authorizer.allowed_names import AllowedNames
 from odradek.broker.security.principal import ANONYMOUS, KafkaPrincipal
 
@@ -158,7 +158,8 @@ class Connection:
         first_max_bytes = max_frame_bytes
         if security.sasl is not None:
             self.sasl = security.sasl.new_session(lambda principal: self.authenticated(principal, max_frame_bytes))
-            first_max_bytes = min(security.sasl.max_receive_bytes, max_frame_bytes)
+            if security.sasl.max_receive_bytes != UNLIMITED_RECEIVE:
+                first_max_bytes = min(security.sasl.max_receive_bytes, max_frame_bytes)
         tls = security.tls
         if tls is None:
             self.socket = connected

@@ -1,13 +1,16 @@
 """Security of listeners from the configuration: each has its own, and none starts with less than it says."""
 
+import socket
 import ssl
 from pathlib import Path
+from typing import Any, cast
 
 import pytest
 
 from odradek.base.clock import SYSTEM_CLOCK
 from odradek.base.config.broker_config import BrokerConfig
 from odradek.base.errors import ConfigError
+from odradek.broker.network.connection import Accepted, Connection
 from odradek.broker.security.authentication.listener_security import ListenerSecurity
 from odradek.broker.security.authentication.listener_settings import check_listeners, secured_listeners
 from odradek.broker.security.credential_store import KnownCredentials
@@ -114,3 +117,49 @@ def test_the_location_of_a_store_is_a_file_of_this_machine(tmp_path: Path, store
         with pytest.raises(ConfigError):
             secured({**stores, "listeners": "SSL://localhost:1", "security.inter.broker.protocol": "SSL",
                      "ssl.keystore.location": location})  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"ssl.endpoint.identification.algorithm": "http"},
+        {"listener.name.ssl.ssl.endpoint.identification.algorithm": "none"},
+        {"sasl.mechanism.inter.broker.protocol": "EXTERNAL", "security.inter.broker.protocol": "SASL_SSL"},
+    ],
+)
+def test_what_other_brokers_can_not_be_reached_with_stops_the_start(
+    stores: dict[str, str], settings: dict[str, str]
+) -> None:
+    listeners = {
+        "listeners": "SSL://localhost:1,SASL_SSL://localhost:2",
+        "security.inter.broker.protocol": "SSL",
+        "sasl.enabled.mechanisms": "SCRAM-SHA-512",
+    }
+    check_listeners(BrokerConfig.from_properties({**stores, **listeners}))
+    with pytest.raises(ConfigError):
+        check_listeners(BrokerConfig.from_properties({**stores, **listeners, **settings}))
+
+
+def test_numbers_that_are_no_limits_in_kafka_are_none_here(stores: dict[str, str]) -> None:
+    """A session without end, and frames of any size before the login: neither closes every connection."""
+    module = f'{PLAIN_MODULE} required username="b" password="b" user_a="x";'
+    given = {
+        "listeners": "SASL_SSL://localhost:1",
+        "security.inter.broker.protocol": "SASL_SSL",
+        "sasl.mechanism.inter.broker.protocol": "PLAIN",
+        "sasl.enabled.mechanisms": "PLAIN",
+        "listener.name.sasl_ssl.plain.sasl.jaas.config": module,
+        "connections.max.reauth.ms": "-5",
+        "sasl.server.max.receive.size": "-1",
+    }
+    sasl = secured({**stores, **given})["SASL_SSL"].sasl
+    assert sasl is not None
+    ours, theirs = socket.socketpair()
+    with ours, theirs:
+        accepted = Accepted(ours, "c", "SASL", "SASL_PLAINTEXT", "127.0.0.1", 1, ListenerSecurity(None, sasl))
+        connection = Connection(accepted, cast(Any, None), 1_000_000, 0)
+        assert connection.reader.max_size == 1_000_000
+        assert connection.sasl is not None
+        connection.sasl.handshake("PLAIN", 1)
+        assert connection.sasl.evaluate(b"\0a\0x").lifetime_ms == 0
+        assert not connection.sasl.is_expired

@@ -27,6 +27,7 @@ from odradek.broker.security.authentication.mechanisms import (
 )
 from odradek.broker.security.authentication.sasl_session import SaslListener
 from odradek.broker.security.credential_store import CredentialStore, KnownCredentials
+from odradek.client.client_security import ClientSecurity
 from odradek.security.jaas import login_module
 from odradek.security.kerberos_keys import SERVICE_KEY
 from odradek.security.scram import HASH_OF_MECHANISM
@@ -57,7 +58,7 @@ def check_listeners(config: BrokerConfig) -> None:
     reached."""
     if any(listener.security_protocol is not SecurityProtocol.PLAINTEXT for listener in config.listeners):
         secured_listeners(config, KnownCredentials(), SYSTEM_CLOCK)
-        inter_broker_settings(config, config.inter_broker_listener_name)
+        ClientSecurity(inter_broker_settings(config, config.inter_broker_listener_name))
 
 
 def watch_certificates(listeners: Mapping[str, ListenerSecurity], scheduler: Scheduler, metrics: Registry) -> None:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from odradek.broker.security.authentication.issuer_keys import IssuerKeys
 
 MIN_REAUTHENTICATION_INTERVAL_MS = 1000
+UNLIMITED_RECEIVE = -1
 
 
 class SaslState(Enum):
@@ -39,8 +40,9 @@ class SaslListener:
 
     mechanisms: Mapping[str, ServerFactory]
     max_reauth_ms: Mapping[str, int]
-    """Limits by mechanism; 0: a session doesn't end."""
+    """Limits by mechanism; 0 or less: a session doesn't end."""
     max_receive_bytes: int
+    """The most that a frame has before authentication; -1: as much as afterwards."""
     clock: Clock
     issuer_keys: "IssuerKeys | None" = None
     """Keys of the issuer of OAUTHBEARER's tokens."""
@@ -150,7 +152,7 @@ class SaslSession:
     def _complete(self, principal: KafkaPrincipal, credential_expires_ms: int | None) -> int:
         clock = self._listener.clock
         limits = []
-        if max_ms := self._listener.max_reauth_ms.get(self._mechanism, 0):
+        if (max_ms := self._listener.max_reauth_ms.get(self._mechanism, 0)) > 0:
             limits.append(max_ms)
         if credential_expires_ms is not None:
             limits.append(max(0, credential_expires_ms - clock.now_ms()))
