@@ -1,4 +1,4 @@
-"""One listening socket and the thread that empties it: each connection goes to the processor with the least load.
+"""One listening socket and the thread that empties it: each connection goes to the listener's first processor.
 
 One that comes too often from its address is held, unread, until its time is over, and closed then: who is refused at
 once tries again at once. Of an address with many held ones the kernel drops further attempts (`address_filter`).
@@ -8,10 +8,9 @@ import select
 import socket
 import threading
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from heapq import heappop, heappush
 from math import ceil
-from operator import attrgetter
 from time import monotonic
 
 from odradek.base.errors import FatalError
@@ -20,7 +19,7 @@ from odradek.base.threads import SupervisedThread
 from odradek.broker.network.address_filter import AddressFilter
 from odradek.broker.network.connection import Accepted
 from odradek.broker.network.connection_quotas import ComesTooOften, ConnectionQuotas, Stopped, TooManyConnections
-from odradek.broker.network.processor import Processor
+from odradek.broker.network.placement import Placement
 from odradek.broker.network.settings import ListenerSettings, ServerSettings
 from odradek.broker.security.authentication.listener_security import ListenerSecurity
 
@@ -31,7 +30,6 @@ _HELD_MAX = 1000
 _HELD_OF_ADDRESS_MAX = 50
 _BURST_MAX = 100
 _LOG_INTERVAL_S = 1.0
-_load = attrgetter("load")
 
 
 class Acceptor:
@@ -39,7 +37,7 @@ class Acceptor:
         self,
         listener: ListenerSettings,
         settings: ServerSettings,
-        processors: Sequence[Processor],
+        placement: Placement,
         quotas: ConnectionQuotas,
         make_room: Callable[[], None],
         security: ListenerSecurity | None = None,
@@ -47,8 +45,7 @@ class Acceptor:
         """Binds at once, so that a port that is taken stops the broker's start."""
         self._listener = listener
         self._settings = settings
-        self.processors = processors
-        """Processors that get new connections. Replaced as a whole, by any thread."""
+        self.placement = placement
         self._quotas = quotas
         self._make_room = make_room
         self._security = security
@@ -141,7 +138,7 @@ class Acceptor:
             client_port=port,
             security=self._security,
         )
-        min(self.processors, key=_load).adopt(accepted)
+        self.placement.first.adopt(accepted)
         self._count += 1
 
     def _refused(self, detail: str) -> None:

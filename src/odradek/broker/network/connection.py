@@ -77,6 +77,7 @@ class Connection:
         "sasl",
         "security_protocol",
         "setup_deadline_ns",
+        "small_in_a_row",
         "socket",
         "tls",
         "unanswered",
@@ -101,6 +102,7 @@ class Connection:
 
         # From here on the processor's.
         self.owner = owner
+        """Changed by the holder of the old owner's turn and the new one's."""
         self.fd = accepted.socket.fileno()
         self.is_secured = accepted.security is not None
         self.sasl: SaslSession | None = None
@@ -127,6 +129,8 @@ class Connection:
         """The part of the request memory that is set aside for the unfinished frame."""
         self.reserved_ns = 0
         self.last_active_ns = now_ns
+        self.small_in_a_row = 0
+        """Small answers to small requests since the last large one, on a processor of heavy connections."""
         self.muted_until_ns = 0
         """Time until which the connection is muted for its client's quota; 0: it isn't."""
         self.first_frame_began_ns: int | None = 0

@@ -12,7 +12,7 @@ from odradek.broker.network.settings import ServerSettings
 if TYPE_CHECKING:
     from odradek.broker.network.connection import Connection
 
-UNAUTHENTICATED_MAX = 500
+UNAUTHENTICATED_MAX = 1500
 
 
 class ConnectionSetups:
@@ -60,16 +60,13 @@ _LOOK_AGAIN_NS = 10 * _MS
 
 
 class ConnectionTimeouts:
-    __slots__ = ("_idle_ns", "_memory", "_setups", "_unfinished_ns", "logging_in", "next_look_ns")
+    __slots__ = ("_idle_ns", "_memory", "_setups", "_unfinished_ns", "next_look_ns")
 
     def __init__(self, settings: ServerSettings, memory: FrameMemory) -> None:
         self._idle_ns = settings.connections_max_idle_ms * _MS
         self._unfinished_ns = settings.first_frame_timeout_ms * _MS
         self._memory = memory
         self._setups = ConnectionSetups()
-        self.logging_in: set[Connection] = set()
-        """Connections without TLS whose clients log in, or have done nothing else yet. The acceptor's thread adds to
-        it, by single calls that no thread interrupts."""
         self.next_look_ns = NEVER_NS
 
     def connected(self, connection: "Connection", now_ns: int) -> "Connection | None":
@@ -80,10 +77,17 @@ class ConnectionTimeouts:
         self._look_by(now_ns + self._unfinished_ns)
         return self._setups.add(connection, now_ns + self._unfinished_ns)
 
+    def taken_over(self, connection: "Connection") -> None:
+        """A connection came from another processor, long after its first frame."""
+        self._look_by(connection.last_active_ns + self._idle_ns)
+
+    def left(self, connection: "Connection") -> None:
+        """A connection is closed, or another processor's."""
+        self._setups.remove(connection)
+
     def closed(self, connection: "Connection") -> "list[Connection]":
         """Return those that have to be closed with it: of a client that held up others, all that are not logged in."""
-        self._setups.remove(connection)
-        self.logging_in.discard(connection)
+        self.left(connection)
         return self._setups.of(connection.client_host) if connection.held_up_others else []
 
     def reserved(self, now_ns: int) -> None:
@@ -94,8 +98,6 @@ class ConnectionTimeouts:
         """Bytes came from a client whose first frame, or its first since the login, had not ended yet."""
         if complete:
             connection.first_frame_began_ns = None
-            if not connection.setup_deadline_ns:
-                self.logging_in.discard(connection)
         elif connection.first_frame_began_ns == 0:
             connection.first_frame_began_ns = now_ns
             self._look_by(now_ns + self._unfinished_ns)

@@ -49,6 +49,12 @@ class FrameMemory:
         self.held_bytes -= request.held_bytes
         request.held_bytes = 0
 
+    def give(self, taker: "FrameMemory", connection: "Connection") -> None:
+        """Leave to another processor what is held for a connection without unread frames."""
+        held_bytes = sum(request.held_bytes for request in connection.unanswered)
+        self.held_bytes -= held_bytes
+        taker.held_bytes += held_bytes
+
     def release_all(self, connection: "Connection") -> None:
         """Release everything held for a closed connection."""
         self.held_bytes -= connection.reserved_bytes + sum(map(len, connection.unread))

@@ -12,13 +12,14 @@ call more, and no byte is copied.
 from struct import Struct
 from typing import Protocol
 
+from odradek.broker.network.placement import LARGE_BYTES
 from odradek.broker.network.read_watch import WatchedReads
 from odradek.native.buffers import new_buffer
 
 _SIZE = Struct(">i")
 _AHEAD = 8  # bytes of a buffer for each byte that has come
 _LEAST = 4 << 10
-_LARGE, _LARGE_MAX = 32 << 10, 1 << 20  # sizes of frames for which a further receive costs less than the copy
+_LARGE_MAX = 1 << 20  # up to this size of large frames, a further receive costs less than the copy
 
 
 class InvalidFrame(Exception):
@@ -46,7 +47,7 @@ class Scratch:
 
 
 class FrameReader:
-    __slots__ = ("_expects_large", "_filled", "_frame", "_socket", "_stub", "frame_size", "max_size", "received")
+    __slots__ = ("_filled", "_frame", "_socket", "_stub", "expects_large", "frame_size", "max_size", "received")
 
     def __init__(self, connected: ByteSource, max_size: int) -> None:
         self._socket = connected
@@ -54,7 +55,8 @@ class FrameReader:
         self._stub = b""  # the first bytes of a size field, while it is incomplete
         self._frame: bytearray | None = None
         self._filled = 0
-        self._expects_large = False  # as its last frame was
+        self.expects_large = False
+        """The last frame was large."""
         self.frame_size = 0  # of the frame that is incomplete; 0 where there is none
         self.received = 0  # bytes that the last read brought
 
@@ -64,7 +66,7 @@ class FrameReader:
             return self._read_rest(self._frame)
         stub = self._stub
         if not stub:
-            if self._expects_large:
+            if self.expects_large:
                 return self._read_large(scratch)
             end = self.received = self._socket.recv_into(scratch.view)
         else:
@@ -86,8 +88,8 @@ class FrameReader:
             self._stub = bytes(scratch.buffer[:end])
             return []
         (size,) = _SIZE.unpack_from(scratch.buffer)
-        if not _LARGE <= size <= min(_LARGE_MAX, self.max_size):
-            self._expects_large = False
+        if not LARGE_BYTES <= size <= min(_LARGE_MAX, self.max_size):
+            self.expects_large = False
             self.received += self._receive_more(scratch.view[4:])
             return self._cut(scratch, self.received)
         self.frame_size, frame = size, new_buffer(size)
@@ -109,7 +111,7 @@ class FrameReader:
     def _cut(self, scratch: Scratch, end: int) -> list[bytearray]:
         buffer = scratch.buffer
         if end >= 4 and _SIZE.unpack_from(buffer)[0] == end - 4 <= self.max_size:
-            self._expects_large = end > _LARGE
+            self.expects_large = end > LARGE_BYTES
             return [buffer[4:end]]  # one whole frame, as it nearly always is
         frames: list[bytearray] = []
         start = 0
@@ -154,6 +156,6 @@ class FrameReader:
             self._frame, self._filled = frame, filled
             return []
         self._frame = None
-        self._expects_large = self.frame_size > _LARGE
+        self.expects_large = self.frame_size > LARGE_BYTES
         self.frame_size = 0
         return [frame]

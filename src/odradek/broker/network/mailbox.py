@@ -16,6 +16,8 @@ class Mailbox:
         """Readable when the owner has been woken."""
         self.owner_sleeps = False
         """The owner sets it before it looks for posts for the last time, so that none is missed."""
+        self.is_closed = False
+        """The owner's thread has ended: whoever posts carries it out."""
         self.posts: deque[tuple[Callable[..., None], tuple[object, ...]]] = deque()
         """Posted actions in their order; the mailbox alone changes them."""
         weakref.finalize(self, os.close, self.fd)  # not earlier: a late post may still write to it
@@ -37,6 +39,13 @@ class Mailbox:
         if self.owner_sleeps:
             self.owner_sleeps = False
             os.eventfd_write(self.fd, 1)
+        elif self.is_closed:
+            self.run_posted()
+
+    def close(self) -> None:
+        """Carry out the posts that are left, for the owner that ends. Each is carried out once."""
+        self.is_closed = True
+        self.run_posted()
 
     def acknowledge(self) -> None:
         """The owner has seen that `fd` is readable."""
@@ -45,7 +54,10 @@ class Mailbox:
     def run_posted(self) -> None:
         """The owner does what has been posted so far; what fails is logged and ends nothing else."""
         for _ in range(len(self.posts)):
-            action, arguments = self.posts.popleft()
+            try:
+                action, arguments = self.posts.popleft()
+            except IndexError:
+                return  # closed, and another thread had them
             try:
                 action(*arguments)
             except Exception:

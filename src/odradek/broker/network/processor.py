@@ -1,12 +1,16 @@
 """The event loop: one thread, one selector, its share of the connections.
 
-It reads frames, offers each to the application (`request_reader`), and sends the answers in the order of the requests.
+It reads frames, offers each to the application (`request_reader`), and sends the answers in the order of the requests
+(`answer_writer`).
 
 The holder of the processor's turn changes its connections: its own thread while it is awake. Other threads post
 actions (`answer`, `mute`, `close`, `adopt`) and wake it if it sleeps. A peer processor's thread doesn't wake it: at
 the end of its own event it takes the sleeper's turn and carries its posts out there. So an answer that one client's
 request makes possible for another leaves without a switch of threads, of which a write to three replicas needs three;
 and at once, before that request is done, where no other answer could leave with it.
+
+A connection that belongs to another processor (`placement`) moves at the end of its owner's round, if the taker
+sleeps: the owner's thread holds both turns, so no other thread changes anything of either meanwhile.
 """
 
 import select
@@ -22,14 +26,15 @@ from typing import TYPE_CHECKING
 from odradek.base.file_slice import Chunk
 from odradek.base.logs import get_logger
 from odradek.base.threads import SupervisedThread
+from odradek.broker.network.answer_writer import AnswerWriter
 from odradek.broker.network.connection import READABLE, Accepted, Connection
 from odradek.broker.network.connection_timeouts import ConnectionTimeouts
 from odradek.broker.network.frame_memory import FrameMemory, SharedMemory
 from odradek.broker.network.handshake_pool import HandshakePool
 from odradek.broker.network.mailbox import Mailbox
 from odradek.broker.network.muted_connections import NEVER_NS
-from odradek.broker.network.outbox import SliceTruncated
-from odradek.broker.network.request import NO_FRAME, Application, InboundRequest
+from odradek.broker.network.placement import Placement
+from odradek.broker.network.request import Application, InboundRequest
 from odradek.broker.network.request_channel import RequestChannel
 from odradek.broker.network.request_reader import RequestReader
 from odradek.broker.network.settings import ServerSettings
@@ -39,7 +44,6 @@ if TYPE_CHECKING:
 
 log = get_logger(__name__)
 
-_LOGINS_PER_CLIENT = 8
 _EVENTS_MAX = 64  # of one look at the selector, which allocates room for all of them
 
 
@@ -51,14 +55,13 @@ class Processor:
         application: Application,
         channel: RequestChannel,
         memory: SharedMemory,
+        placement: Placement,
         peers: dict[int, "Processor"],
         handshakes: HandshakePool,
         on_closed: Callable[[Connection], None],
     ) -> None:
         """`peers` is shared by processors that may do each other's work: running processors, by thread."""
         self.name = name
-        self.accepted = self.closed = 0
-        self.bytes_out = 0
         self._max_frame_bytes = settings.socket_request_max_bytes
         self._application = application
         self._memory = FrameMemory(memory)
@@ -67,13 +70,17 @@ class Processor:
             settings, application, channel, self, self._memory, self._timeouts, self._close, self._set_interest
         )
         self._read = self._reader.read
+        self._writer = AnswerWriter(self, self._reader, self._memory, self._close, self._set_interest)
+        self._accept_answer = self._writer.accept
+        self._flush, self._flush_dirty = self._writer.flush, self._writer.flush_dirty
+        self._dirty = self._writer.dirty
+        self._placement = placement
         self.tls_reads = self._reader.tls_reads
         self._peers = peers
         self._peers_with_posts: list[Processor] = []  # to which this thread posted an action
         self._handshakes = handshakes
         self._on_closed = on_closed
         self._connections: dict[int, Connection] = {}
-        self._dirty: list[Connection] = []  # have answers to send
         self._drain_until_ns: int | None = None
         self._turn = threading.Lock()  # given back while the thread sleeps
         self._sleeps_until_ns = NEVER_NS
@@ -104,6 +111,7 @@ class Processor:
         return self._memory.held_bytes
 
     def start(self) -> None:
+        self._writer.serves_light = self._placement.first is self
         self._thread.start()
 
     def drain(self, timeout_s: float) -> None:
@@ -116,20 +124,9 @@ class Processor:
         else:
             self._thread.join()
 
-    @property
-    def load(self) -> int:
-        """Number of clients, of which those that log in without TLS count an eighth. For the acceptor, which gives a
-        connection to the processor that has the least: clients that log in one after the other, and leave, are served
-        by one thread; several would wait for each other at the interpreter's lock."""
-        logging_in = len(self._timeouts.logging_in)
-        return self.accepted - self.closed - logging_in + logging_in // _LOGINS_PER_CLIENT
-
     def adopt(self, accepted: Accepted) -> None:
         """Take a connection, on the acceptor's thread. The processor's is not woken for it: the first bytes do that."""
         connection = Connection(accepted, self, self._max_frame_bytes, monotonic_ns())
-        self.accepted += 1
-        if accepted.security is not None and accepted.security.tls is None:
-            self._timeouts.logging_in.add(connection)
         if not self._do_if_asleep(self._register, connection, accepted.socket):
             self._post(self._register, connection, accepted.socket)
 
@@ -150,10 +147,10 @@ class Processor:
             self._post(self._accept_answer, request, chunks)
 
     def mute(self, connection: Connection, until_ns: int) -> None:
-        self._do(self._reader.muted.add, connection, until_ns)
+        self._do(self._mute, connection, until_ns)
 
     def close(self, connection: Connection, reason: str) -> None:
-        self._do(self._close, connection, reason)
+        self._do(self._close_as_owner, connection, reason)
 
     def _run_handshake_step(self, connection: Connection, transport: "TlsTransport") -> None:
         transport.do_step()
@@ -177,7 +174,9 @@ class Processor:
     def _run_posts_if_asleep(self) -> None:
         """Run the posted actions on the thread of the peer that posted them, unless this thread is awake."""
         mailbox = self._mailbox
-        if mailbox.posts and mailbox.owner_sleeps and not self._do_if_asleep(mailbox.run_posted):
+        if not mailbox.posts:
+            return
+        if mailbox.is_closed or (mailbox.owner_sleeps and not self._do_if_asleep(mailbox.run_posted)):
             mailbox.wake()
 
     def _do_if_asleep(self, action: Callable[..., None], *arguments: object) -> bool:
@@ -202,7 +201,7 @@ class Processor:
         self._thread_ident = get_ident()
         self._peers[self._thread_ident] = self
         self._turn.acquire()
-        reader, mailbox, timeouts = self._reader, self._mailbox, self._timeouts
+        reader, writer, mailbox, timeouts = self._reader, self._writer, self._mailbox, self._timeouts
         muted, posts = reader.muted, mailbox.posts
         with self._application.rounds() as end_round:
             while self._drain_until_ns is None or not self._drained(self._drain_until_ns):
@@ -225,9 +224,12 @@ class Processor:
                 end_round()
                 if self._dirty or self._peers_with_posts:
                     self._send_answers()
+                if writer.misplaced:
+                    self._move_misplaced()
         for connection in list(self._connections.values()):
             self._close(connection, "the broker stops")
         del self._peers[self._thread_ident]
+        self._mailbox.close()  # answers for connections that have moved are passed on
         self._epoll.close()
 
     def _poll(self) -> list[tuple[int, int]]:
@@ -274,6 +276,35 @@ class Processor:
         if (displaced := self._timeouts.connected(connection, self._reader.now_ns)) is not None:
             self._close(displaced, "too many connections are not authenticated, and it was the oldest")
 
+    # moving
+
+    def _move_misplaced(self) -> None:
+        """Give each away, if it can leave and its taker sleeps; else its next answer asks again. Nothing that this
+        thread has begun uses them any more."""
+        writer = self._writer
+        misplaced, writer.misplaced = writer.misplaced, []
+        for connection in misplaced:
+            if connection.owner is not self or connection.closed or not self._reader.is_settled(connection):
+                continue
+            taker = self._placement.of(connection)
+            if taker is not self:
+                taker._do_if_asleep(taker._take_over, connection, self)
+
+    def _take_over(self, connection: Connection, giver: "Processor") -> None:
+        """Take a connection, on the giver's thread, which holds both turns. What was posted to the giver for it is
+        passed on when it is carried out there."""
+        giver._epoll.unregister(connection.fd)
+        del giver._connections[connection.fd]
+        giver._timeouts.left(connection)
+        giver._memory.give(self._memory, connection)
+        connection.owner = self
+        self._connections[connection.fd] = connection
+        self._timeouts.taken_over(connection)
+        try:
+            self._epoll.register(connection.fd, connection.interest)
+        except OSError as error:
+            self._close(connection, error.strerror)
+
     # TLS handshakes
 
     def begin_handshake_step(self, connection: Connection, transport: "TlsTransport") -> None:
@@ -295,60 +326,16 @@ class Processor:
             return
         self._reader.go_on(connection)
 
-    # answering
-
-    def _accept_answer(self, request: InboundRequest, chunks: Sequence[Chunk] | None) -> None:
-        connection = request.connection
-        if request.answered:
-            log.error("second response to one request ignored", connection=connection.id)
-            return
-        request.answered = True
-        request.answer = chunks
-        request.frame = NO_FRAME
-        self._memory.release(request)
-        if connection.delegated is request:
-            connection.delegated = None
-        if len(connection.unanswered) == 1 and connection is not self._reader.serving:
-            self._flush(connection)  # no request behind it whose answer could leave with this one
-        elif not connection.dirty:
-            connection.dirty = True
-            self._dirty.append(connection)
-
     def _send_answers(self) -> None:
         self._flush_dirty()
         while self._peers_with_posts:
             self._peers_with_posts.pop()._run_posts_if_asleep()
 
-    def _flush_dirty(self) -> None:
-        while self._dirty:
-            connection = self._dirty.pop()
-            connection.dirty = False
-            self._flush(connection)
-
-    def _flush(self, connection: Connection) -> None:
-        """Send the answers whose turn has come, as far as the kernel takes them."""
-        if connection.closed:
-            return
-        outbox = connection.outbox
-        try:
-            sent = outbox.send_answers(connection.unanswered)
-        except OSError as error:
-            self._close(connection, error.strerror)
-        except SliceTruncated as error:
-            log.error("log file is shorter than the response", connection=connection.id, detail=str(error))
-            self._close(connection, str(error))
-        except Exception:
-            log.exception("response failed", connection=connection.id)
-            self._close(connection, "its answer can't be sent")
+    def _mute(self, connection: Connection, until_ns: int) -> None:
+        if connection.owner is self:
+            self._reader.muted.add(connection, until_ns)
         else:
-            if self._connections.get(connection.fd) is not connection:
-                return  # one of the answers has closed it: a login was refused
-            if sent:
-                self.bytes_out += sent
-                connection.last_active_ns = self._reader.now_ns
-            if bool(outbox) != bool(connection.interest & EPOLLOUT):
-                self._set_interest(connection, connection.interest ^ EPOLLOUT)
-            self._reader.go_on(connection)
+            connection.owner.mute(connection, until_ns)
 
     def _set_interest(self, connection: Connection, interest: int) -> None:
         connection.interest = interest
@@ -366,7 +353,6 @@ class Processor:
         del self._connections[connection.fd]
         self._reader.closed(connection)
         others = self._timeouts.closed(connection)
-        self.closed += 1
         try:
             connection.socket.close()
             self._on_closed(connection)
@@ -382,6 +368,12 @@ class Processor:
         log.exception("connection failed", fd=fd)
         if (connection := self._connections.get(fd)) is not None:
             self._close(connection, "it failed")
+
+    def _close_as_owner(self, connection: Connection, reason: str) -> None:
+        if connection.owner is self:
+            self._close(connection, reason)
+        else:
+            connection.owner.close(connection, reason)
 
     def _close_least_recently_active(self) -> None:
         if self._connections:

@@ -173,6 +173,19 @@ class RequestReader:
         if connection.delegated is not None and connection.delegated in self._refused:
             self._refused.remove(connection.delegated)
 
+    def is_settled(self, connection: Connection) -> bool:
+        """Return whether nothing of the connection is half done here, so that another processor may have it."""
+        return (
+            connection.delegated is None
+            and not connection.muted_until_ns
+            and not connection.reserved_bytes
+            and not connection.unread
+            and not connection.dirty
+            and connection.first_frame_began_ns is None
+            and connection not in self.resumable
+            and connection not in self.starved
+        )
+
     def _may_read(self, connection: Connection) -> bool:
         return (
             not connection.unread

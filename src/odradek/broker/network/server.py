@@ -7,7 +7,6 @@ acceptor ──▶ processor ──▶ application.begin          (cannot block:
 
 import threading
 from collections.abc import Iterable, Mapping
-from time import sleep
 
 from odradek.base.errors import FatalError
 from odradek.base.logs import get_logger
@@ -16,6 +15,7 @@ from odradek.broker.network.acceptor import Acceptor
 from odradek.broker.network.connection import Connection
 from odradek.broker.network.connection_quotas import ConnectionQuotas
 from odradek.broker.network.handshake_pool import HandshakePool
+from odradek.broker.network.placement import Placement
 from odradek.broker.network.processor import Processor
 from odradek.broker.network.read_watch import ReadWatch
 from odradek.broker.network.request import Application
@@ -26,7 +26,6 @@ from odradek.broker.security.authentication.listener_security import ListenerSec
 
 log = get_logger(__name__)
 
-_SURPLUS_GRACE_S = 0.2
 _SURPLUS_DRAIN_S = 2.0
 
 
@@ -76,11 +75,14 @@ class SocketServer:
         """Open every listener's port; clients queue there until `start`. Raises FatalError if one can't be had."""
         try:
             for listener in self.settings.listeners:
-                processors = self._new_processors(listener.name, range(self._threads_of(listener.name)))
+                placement = Placement()
+                placement.processors = self._new_processors(
+                    listener.name, placement, range(self._threads_of(listener.name))
+                )
                 self._acceptors[listener.name] = Acceptor(
                     listener,
                     self.settings,
-                    processors,
+                    placement,
                     self._quotas,
                     self._make_room,
                     self._security_of(listener),
@@ -116,19 +118,19 @@ class SocketServer:
             self._quotas.reconfigure(settings)
             self.channel.resize(settings.num_io_threads)
             for name, acceptor in self._acceptors.items():
-                if self._threads_of(name) != len(acceptor.processors):
-                    self._resize(name, acceptor)
+                if self._threads_of(name) != len(acceptor.placement.processors):
+                    self._resize(name, acceptor.placement)
 
     def _threads_of(self, listener_name: str) -> int:
         listener = next(listener for listener in self.settings.listeners if listener.name == listener_name)
         return listener.num_network_threads or self.settings.num_network_threads
 
-    def _resize(self, name: str, acceptor: Acceptor) -> None:
-        kept, count = list(acceptor.processors), self._threads_of(name)
-        added = self._new_processors(name, range(len(kept), count))
+    def _resize(self, name: str, placement: Placement) -> None:
+        kept, count = list(placement.processors), self._threads_of(name)
+        added = self._new_processors(name, placement, range(len(kept), count))
         for processor in added:
             processor.start()
-        acceptor.processors = kept[:count] + added
+        placement.processors = kept[:count] + added
         for surplus in kept[count:]:
             SupervisedThread(
                 target=self._retire, args=(surplus,), name=f"retire-{surplus.name}", is_essential=False
@@ -136,7 +138,6 @@ class SocketServer:
 
     def _retire(self, surplus: Processor) -> None:
         """Stop the processor in a thread of its own: the request that removed it may wait for its answer there."""
-        sleep(_SURPLUS_GRACE_S)  # the acceptor may be about to give it one more connection
         surplus.drain(_SURPLUS_DRAIN_S)
         surplus.join()
         with self._resizing:
@@ -158,20 +159,21 @@ class SocketServer:
         self._handshakes.stop()
         self.channel.stop(drain_s)
 
-    def _new_processors(self, listener: str, numbers: Iterable[int]) -> list[Processor]:
-        processors = [self._new_processor(f"network-{listener}-{number}") for number in numbers]
+    def _new_processors(self, listener: str, placement: Placement, numbers: Iterable[int]) -> list[Processor]:
+        processors = [self._new_processor(f"network-{listener}-{number}", placement) for number in numbers]
         self.processors += processors
         if not self._quotas.is_protected(listener):
             self._unprotected += processors
         return processors
 
-    def _new_processor(self, name: str) -> Processor:
+    def _new_processor(self, name: str, placement: Placement) -> Processor:
         return Processor(
             name,
             self.settings,
             self._application,
             self.channel,
             self,
+            placement,
             self._peers,
             self._handshakes,
             self._connection_closed,

@@ -12,8 +12,11 @@ import pytest
 from frame_client import Echo, framed
 
 from odradek.base.file_slice import FileSlice
+from odradek.broker.network.placement import LARGE_BYTES
 from odradek.broker.network.request import InboundRequest
 from waiting import eventually
+
+LARGE = bytes(LARGE_BYTES + 1)
 
 
 class Keep:
@@ -237,16 +240,17 @@ def test_a_peer_sends_the_answer_of_a_processor_that_sleeps(serve, connect):
     application = AnswerThePrevious()
     server = serve(application, num_network_threads=2)
     first, second = connect(server), connect(server)
-    eventually(lambda: sorted(processor.connections for processor in server.processors) == [1, 1])
-
+    second.send(LARGE)
+    eventually(lambda: server.processors[0].requests == 1)
     first.send(b"first")
-    eventually(lambda: sum(processor.requests for processor in server.processors) == 1)
+    assert second.receive() == LARGE
+    eventually(lambda: [processor.connections for processor in server.processors] == [1, 1])
     eventually(lambda: all(processor._mailbox.owner_sleeps for processor in server.processors))
     second.send(b"last")
 
     assert (first.receive(), second.receive()) == (b"first", b"last")
-    eventually(lambda: len(application.senders) == 2)
-    assert len(set(application.senders)) == 1  # the thread that read the second request
+    eventually(lambda: len(application.senders) == 3)
+    assert application.senders[1:] == ["network-PLAINTEXT-1"] * 2  # the thread that read the second's last request
 
 
 class AnswerAndStay(AnswerThePrevious):
@@ -284,9 +288,12 @@ def test_no_answer_is_lost_between_processors_that_answer_for_each_other(serve, 
     connected = [connect(server) for _ in range(clients)]
     received: dict[int, list[bytes]] = {}
 
+    def frame(number: int, index: int) -> bytes:
+        return b"%d" % index if number % 3 else LARGE
+
     def ask(number: int) -> None:
         for index in range(asked):
-            connected[number].send(b"%d" % index)
+            connected[number].send(frame(number, index))
         received[number] = [connected[number].receive() for _ in range(asked)]
 
     threads = [threading.Thread(target=ask, args=(number,)) for number in range(clients)]
@@ -296,4 +303,5 @@ def test_no_answer_is_lost_between_processors_that_answer_for_each_other(serve, 
     assert connect(server).ask(b"last") == b"last"
     for thread in threads:
         thread.join()
-    assert received == {number: [b"%d" % index for index in range(asked)] for number in range(clients)}
+    assert [processor.connections for processor in server.processors][1:] != [0, 0]
+    assert received == {number: [frame(number, index) for index in range(asked)] for number in range(clients)}

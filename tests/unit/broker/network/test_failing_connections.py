@@ -35,6 +35,7 @@ class Breaks(Echo):
 
 
 class _Broken:
+    expects_large = False
     frame_size = 0
 
     def read(self, scratch: object) -> list[bytearray]:

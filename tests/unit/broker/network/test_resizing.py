@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from frame_client import Echo, framed
 
+from odradek.broker.network.placement import LARGE_BYTES
 from odradek.broker.network.request import InboundRequest
 from odradek.broker.network.server import SocketServer
 from waiting import PATIENCE_S, eventually
@@ -36,20 +37,23 @@ def test_network_threads_come_and_go_and_whoever_asked_is_answered(serve, connec
     server = application.server = serve(application, num_network_threads=1)
     for count in (4, 2, 1, 3):
         before = len(server.processors)
-        for client in [connect(server) for _ in range(before)]:  # one of them through a thread that goes
-            assert client.ask(b"%d" % count) == b"%d" % count
+        frame = b"%d" % count + b" " * LARGE_BYTES
+        for client in [connect(server) for _ in range(before)]:  # one of them asks again through a thread that goes
+            assert [client.ask(frame), client.ask(frame)] == [frame, frame]
         eventually(lambda count=count: len(server.processors) == count)
     assert connect(server).ask(b"3") == b"3"
 
 
 def test_the_connections_of_a_thread_that_goes_are_closed_and_not_counted_any_more(serve, connect):
     server = serve(Echo(), num_network_threads=2)
-    clients = [connect(server) for _ in range(4)]
-    assert [client.ask(b"here") for client in clients] == [b"here"] * 4
+    light, heavy = connect(server), connect(server)
+    assert light.ask(b"here") == b"here"
+    assert heavy.ask(bytes(2 * LARGE_BYTES)) == bytes(2 * LARGE_BYTES)
+    eventually(lambda: [processor.connections for processor in server.processors] == [1, 1])
     server.reconfigure(replace(server.settings, num_network_threads=1))
-    eventually(lambda: server.connections == 2)
-    assert clients[0].ask(b"still here") == b"still here"
-    assert clients[1].is_closed()
+    eventually(lambda: server.connections == 1)
+    assert light.ask(b"still here") == b"still here"
+    assert heavy.is_closed()
 
 
 class Counting(Echo):

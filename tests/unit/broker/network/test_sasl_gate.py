@@ -158,14 +158,7 @@ class Penalties(FailedLogins):
         return 50 if address in self._windows else 0
 
 
-@pytest.fixture
-def served_by_three_threads() -> Iterator[Served]:
-    yield from serving(0, network_threads=3)
-
-
-def serving(
-    max_reauth_ms: int, failed_logins: FailedLogins | None = None, network_threads: int = 1
-) -> Iterator[Served]:
+def serving(max_reauth_ms: int, failed_logins: FailedLogins | None = None) -> Iterator[Served]:
     clock = ShiftedClock()
     typed: Clock = clock  # type: ignore[assignment]
     factories = {
@@ -177,7 +170,7 @@ def serving(
     reaper.start()
     gate = SaslGate(reaper, 50, failed_logins)
     listeners = (ListenerSettings("SASL", "SASL_PLAINTEXT", "127.0.0.1", 0),)
-    settings = ServerSettings(listeners=listeners, num_network_threads=network_threads)
+    settings = ServerSettings(listeners=listeners, num_network_threads=1)
     limits = AddressLimits(failed_logins)
     server = SocketServer(settings, Gated(gate), limits, {"SASL": ListenerSecurity(None, listener)})
     server.start()
@@ -211,25 +204,6 @@ def test_scram(served: Served) -> None:
     final = client.ask(SaslAuthenticateRequest(auth_bytes=scram.final(first.auth_bytes)), 0)
     scram.verify(final.auth_bytes)
     assert client.passes() == b"User:alice"
-
-
-def test_clients_that_log_in_and_leave_keep_one_thread_busy_and_others_are_spread(
-    served_by_three_threads: Served,
-) -> None:
-    def accepted() -> list[int]:
-        return [processor.accepted for processor in served_by_three_threads.server.processors]
-
-    for _ in range(20):
-        client = served_by_three_threads.connect()
-        client.log_in()
-        client.socket.close()
-        eventually(lambda: served_by_three_threads.server.connections == 0)
-    assert accepted() == [20, 0, 0]
-    for _ in range(6):
-        client = served_by_three_threads.connect()
-        client.log_in()
-        client.passes()
-    assert accepted() == [22, 2, 2]
 
 
 def test_raw_tokens_after_a_handshake_of_version_0(served: Served) -> None:

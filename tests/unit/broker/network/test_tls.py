@@ -91,7 +91,7 @@ def serve(broker_settings: dict[str, str], tmp_path: Path) -> Iterator[Serve]:
         given = {f"ssl.{key.replace('_', '.')}": value for key, value in ssl_settings.items()}
         security = ListenerSecurity(ListenerTls("SSL", {**broker_settings, **given}, rules), None)
         listeners = (ListenerSettings("SSL", "SSL", "127.0.0.1", 0),)
-        made = ServerSettings(listeners=listeners, num_network_threads=1, **(settings or {}))  # type: ignore[arg-type]
+        made = ServerSettings(listeners=listeners, **{"num_network_threads": 1, **(settings or {})})  # type: ignore[arg-type]
         server = SocketServer(made, Echo(tmp_path / "slice"), None, {"SSL": security})
         servers.append(server)
         server.start()
@@ -303,6 +303,16 @@ def test_many_half_open_handshakes_displace_each_other(
             assert ask(late, b"y") == b"y"
         for half_open in silent:
             half_open.close()
+
+
+def test_a_heavy_client_moves_to_another_thread_and_speaks_on(serve: Serve, authority: IssuedCertificate) -> None:
+    server = serve(settings={"num_network_threads": 2})
+    large = bytes(LARGE)
+    with connected(server, authority) as connection:
+        assert ask(connection, large) == large
+        eventually(lambda: [processor.connections for processor in server.processors] == [0, 1])
+        for frame in (b"small", large, b"small"):
+            assert ask(connection, frame) == frame
 
 
 def test_a_truncated_record_and_a_lost_client(serve: Serve, authority: IssuedCertificate) -> None:

@@ -27,7 +27,8 @@ max.connections.per.ip
 max.connections.per.ip.overrides
     Other limits for certain addresses or host names, as host:count pairs.
 num.network.threads
-    Processors for each listener: threads that read requests, serve what can't block, and write answers.
+    Processors for each listener: threads that read requests, serve what can't block, and write answers. Connections
+    with small requests share the first; the others have those with large requests or answers.
 queued.max.request.bytes
     The most bytes of requests that may be in memory at once. Beyond that no socket is read until some are served.
     Without a setting it grows with socket.request.max.bytes; 0 or less is unlimited.
