@@ -25,7 +25,7 @@ from odradek.broker.log.core.validation import BatchRules
 from odradek.broker.log.files.partition_log import PartitionLog
 from odradek.broker.replication.core.followers import LagRules
 from odradek.broker.replication.follower.fetch_assignment import FetchAssignment
-from odradek.broker.replication.follower.fetcher_manager import Fetchers
+from odradek.broker.replication.follower.fetcher_manager import ReplicaFetcherManager
 from odradek.broker.replication.partition import Partition
 from odradek.broker.replication.replication_quota import ReplicationQuotas
 from odradek.model.topology import Endpoint, LeaderAndIsr, PartitionDirective, TopicPartition
@@ -50,7 +50,7 @@ class KafkaFollower:
         self._partition = Partition(
             TP, topic_id, self.log, FOLLOWER, clock=SYSTEM_CLOCK, lag_rules=LagRules(30_000, lambda broker: True)
         )
-        self.fetchers = Fetchers(
+        self.fetchers = ReplicaFetcherManager(
             FOLLOWER,
             config,
             lambda tp: self._partition,

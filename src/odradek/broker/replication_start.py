@@ -19,7 +19,7 @@ from odradek.broker.membership import asks_controller
 from odradek.broker.recorder.recorder import Records
 from odradek.broker.recording import recording_isr_changes, recording_rebalances, recording_transactions
 from odradek.broker.replication.directory_moves import DirectoryMoves
-from odradek.broker.replication.follower.fetcher_manager import Fetchers
+from odradek.broker.replication.follower.fetcher_manager import ReplicaFetcherManager
 from odradek.broker.replication.leader.isr_changes import (
     AlterPartitionUpdater,
     IsrChanges,
@@ -58,7 +58,7 @@ def start_replication(
     started.callback(lambda: logs.table.checkpoint_high_watermarks(replicas.high_watermarks()))
     isr_changes.start(replicas.isr_answered)
     started.callback(isr_changes.stop)
-    fetchers = Fetchers(
+    fetchers = ReplicaFetcherManager(
         broker_id,
         config,
         replicas.partitions.get,

@@ -21,7 +21,7 @@ from odradek.broker.coordinator.groups.group_entry import GroupEntry
 from odradek.broker.coordinator.groups.group_log import GroupLog
 from odradek.broker.log.directories.log_dirs import LogDirs
 from odradek.broker.purgatory.reaper import ExpirationReaper
-from odradek.broker.replication.follower.fetcher_manager import Fetchers
+from odradek.broker.replication.follower.fetcher_manager import ReplicaFetcherManager
 from odradek.broker.replication.leader.fetch_reader import FetchTarget, FetchTerms
 from odradek.broker.replication.partition_table import PartitionTable
 from odradek.broker.replication.replica_manager import ReplicaManager
@@ -67,7 +67,7 @@ class Stage:
             metadata,
             self.reaper,
             self.clock,
-            fetchers=Fetchers(
+            fetchers=ReplicaFetcherManager(
                 0,
                 config,
                 self.replicas.partitions.get,

@@ -13,7 +13,7 @@ from odradek.base.errors import ErrorCode, KafkaError
 from odradek.broker.log.files.partition_log import PartitionLog
 from odradek.broker.replication.follower import replica_fetcher_thread as fetch_loop
 from odradek.broker.replication.follower.fetch_assignment import FetchAssignment
-from odradek.broker.replication.follower.fetcher_manager import Fetchers, loop_number
+from odradek.broker.replication.follower.fetcher_manager import ReplicaFetcherManager, loop_number
 from odradek.broker.replication.replication_quota import ReplicationQuotas
 from odradek.model.topology import TopicPartition
 from odradek.protocol.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest
@@ -67,7 +67,7 @@ class Stage:
         properties = {name.replace("_", "."): value for name, value in settings.items()}
         config = BrokerConfig.from_properties({"zookeeper.connect": "zk"} | properties)
         self.quotas = ReplicationQuotas(FOLLOWER, config, SYSTEM_CLOCK)
-        self.fetchers = Fetchers(
+        self.fetchers = ReplicaFetcherManager(
             FOLLOWER,
             config,
             lambda tp: self.copies.get(tp),

@@ -26,7 +26,7 @@ class LoopKey(NamedTuple):
     number: int
 
 
-class Fetchers:
+class ReplicaFetcherManager:
     def __init__(
         self,
         broker_id: int,
