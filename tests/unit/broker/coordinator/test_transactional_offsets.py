@@ -7,12 +7,20 @@ import pytest
 from slow_stage import ORDERS, SlowLog, Stage
 
 from odradek.base.errors import ErrorCode
-from odradek.broker.coordinator.groups.core.group_records import CommittedOffset
+from odradek.broker.coordinator.groups.core.group_records import (
+    CommittedOffset,
+    OffsetKey,
+    encode_key,
+    encode_offset,
+)
 from odradek.broker.coordinator.groups.core.member_checks import Committer
 from odradek.broker.coordinator.groups.group_offsets import UNSTABLE
-from odradek.broker.coordinator.state.core.state_batch import TransactionalProducer
+from odradek.broker.coordinator.groups.group_replay import GroupReplay
+from odradek.broker.coordinator.state.core.state_batch import TransactionalProducer, state_batch
 from odradek.broker.coordinator.state.state_log import EncodedRecord
 from odradek.broker.log.core.verification import VERIFICATION_OFF, VerificationGuard
+from odradek.protocol.compression import Codec
+from odradek.protocol.record_batch import read_header
 
 PRODUCER = TransactionalProducer("payments", 7, 0)
 Verified = Callable[[ErrorCode, VerificationGuard | None], None]
@@ -134,3 +142,54 @@ def test_a_repeated_marker_does_not_end_the_next_transaction(stage: Stage, log: 
     assert stage.committed("g") == 3
     end(stage, 1, committed=True)
     assert stage.committed("g") == 5
+
+
+class MovedLog(VerifyingLog):
+    """A log in which a former coordinator left offsets of an open transaction."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.before_taking_up: Callable[[], None] = lambda: None
+
+    def is_new(self, partition: int) -> bool:
+        return False
+
+    def replay(self, partition: int) -> GroupReplay:
+        record = encode_key(OffsetKey("g", ORDERS)), encode_offset(CommittedOffset(5, -1, "", 0))
+        raw = bytes(state_batch([record], 0, Codec.NONE, PRODUCER))
+        replayed = GroupReplay()
+        replayed.apply(raw, 0, read_header(raw))
+        return replayed
+
+    def when_committed(self, partition: int, done: Callable[[ErrorCode], None]) -> None:
+        self.before_taking_up()
+        done(ErrorCode.NONE)
+
+
+@pytest.mark.parametrize(("committed", "found"), [(True, 5), (False, None)])
+def test_a_marker_that_comes_while_its_group_is_loaded_counts(
+    monkeypatch: pytest.MonkeyPatch, committed: bool, found: int | None
+) -> None:
+    """It is behind what was replayed, and on all replicas before the group is taken up."""
+    log = MovedLog()
+    monkeypatch.setattr("slow_stage.SlowLog", lambda: log)
+    stage = Stage()
+    log.before_taking_up = lambda: end(stage, PRODUCER.producer_epoch, committed=committed)
+    stage.lead(0)
+    stage.settle_tenures()
+    position = stage.groups.offsets.committed("g", [ORDERS], stable=True)[ORDERS]
+    assert (None if position is None else position.offset) == found
+    stage.groups.stop()
+
+
+def test_groups_of_a_leadership_that_ends_while_they_are_loaded_wait_for_no_marker(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    log = MovedLog()
+    monkeypatch.setattr("slow_stage.SlowLog", lambda: log)
+    stage = Stage()
+    log.before_taking_up = lambda: stage.resign(1)
+    stage.lead(0)
+    stage.settle_tenures()
+    assert stage.groups.offsets._open == {}
+    stage.groups.stop()

@@ -95,7 +95,7 @@ class GroupCoordinator:
             config.group_initial_rebalance_delay_ms,
         )
         self._writes = GroupWriter(writer)
-        self._table = GroupTable(group_log, clock, self._begin, self._give_up)
+        self._table = GroupTable(group_log, clock, self._begin, self._give_up, self._watch, self._unwatch)
         self._on_rebalance = on_rebalance
         self.offsets = GroupOffsets(config, self._table, self._writes, clock)
         self.deferred_writes = writer.deferred
@@ -118,12 +118,17 @@ class GroupCoordinator:
         if tp.topic == OFFSETS_TOPIC:
             self._table.resign(tp.partition, leader_epoch)
 
-    def _begin(self, held: GroupEntry) -> None:
+    def _watch(self, held: GroupEntry) -> None:
         self.offsets.watch_transactions(held)
+
+    def _unwatch(self, held: GroupEntry) -> None:
+        self.offsets.unwatch_transactions(held)
+
+    def _begin(self, held: GroupEntry) -> None:
         self._decide(held, lambda group, now: rebalance.after_load(group, self._rules, now))
 
     def _give_up(self, held: GroupEntry) -> None:
-        self.offsets.unwatch_transactions(held)
+        self._unwatch(held)
         self._decide(held, rebalance.unload)
 
     # ---- membership

@@ -156,15 +156,18 @@ class GroupOffsets:
     def end_transaction(self, partition: int, producer_id: int, ended_epoch: int, *, committed: bool) -> None:
         """The producer's marker is in the partition: positions that it has pending in that epoch or before count, or
         are dropped. A repeated marker may come when the producer commits positions in its next transaction."""
+        ended = partial(self._end_transaction, (partition, producer_id), ended_epoch, committed=committed)
+        self._table.after_replay(partition, ended)
+
+    def _end_transaction(self, key: tuple[int, int], ended_epoch: int, *, committed: bool) -> None:
         with self._open_lock:
-            groups = self._open.get((partition, producer_id), {})
-            concerned = [held for held, epoch in groups.items() if epoch <= ended_epoch]
-            self._unwatch((partition, producer_id), concerned)
+            concerned = [held for held, epoch in self._open.get(key, {}).items() if epoch <= ended_epoch]
+            self._unwatch(key, concerned)
         for held in concerned:
-            self._writes.turn(held, partial(self._writes.end_transaction, held, producer_id, committed=committed))
+            self._writes.turn(held, partial(self._writes.end_transaction, held, key[1], committed=committed))
 
     def watch_transactions(self, held: GroupEntry) -> None:
-        """A group was loaded: its pending positions wait for markers, whatever their epoch."""
+        """A group was replayed: its pending positions wait for markers, whatever their epoch."""
         for producer_id in held.pending.producers:
             self._watch_transaction(held, producer_id, NO_EPOCH)
 

@@ -18,15 +18,20 @@ class GroupTable:
         clock: Clock,
         begin: Callable[[GroupEntry], None],
         give_up: Callable[[GroupEntry], None],
+        watch: Callable[[GroupEntry], None],
+        unwatch: Callable[[GroupEntry], None],
     ) -> None:
-        """`begin` is called with each group that was loaded, `give_up` with each that is another broker's by now."""
+        """`begin` is called with each group that was loaded, `give_up` with each that is another broker's by now;
+        `watch` before `begin`, when the group's log was replayed, and `unwatch` if it is another broker's then."""
         self._log = group_log
         self._clock = clock
         self.loaded = begin
         self.unloaded = give_up
+        self.replayed = watch
+        self.thrown_away = unwatch
         self.states = StateTable("groups", group_log, clock, self)
         self.lead, self.resign, self.stop = self.states.lead, self.states.resign, self.states.stop
-        self.forget, self.all = self.states.forget, self.states.all
+        self.forget, self.all, self.after_replay = self.states.forget, self.states.all, self.states.after_replay
 
     def load(self, partition: int) -> Iterable[GroupEntry]:
         replayed = self._log.replay(partition)

@@ -31,8 +31,16 @@ class EntrySource(Protocol[EntryT]):
         """Replay the partition's log."""
         ...
 
+    def replayed(self, entry: EntryT) -> None:
+        """Listen for what happens to an entry in the log from now on; it is not served yet."""
+        ...
+
     def loaded(self, entry: EntryT) -> None:
         """Take up an entry that was loaded."""
+        ...
+
+    def thrown_away(self, entry: EntryT) -> None:
+        """Listen no more: the leadership ended before the entry was taken up."""
         ...
 
     def unloaded(self, entry: EntryT) -> None:
@@ -43,10 +51,12 @@ class EntrySource(Protocol[EntryT]):
 class _Leadership:
     """One leadership of a partition. Its entries are ours to answer for once its records are replayed."""
 
-    __slots__ = ("loaded",)
+    __slots__ = ("loaded", "news")
 
     def __init__(self, *, loaded: bool) -> None:
         self.loaded = loaded
+        self.news: list[Callable[[], None]] | None = None if loaded else []
+        """What came while the log was read, and may be behind what was read; None from the end of the replay on."""
 
 
 class StateTable(Generic[_Entry]):
@@ -123,6 +133,7 @@ class StateTable(Generic[_Entry]):
         try:
             self._unloader.submit(int).result()  # whatever was to be given up before now is
             loaded = list(self._source.load(partition))
+            self._replayed(leadership, loaded)
         except Exception:
             with self._lock:
                 if self._leaderships.get(partition) is leadership:
@@ -142,20 +153,40 @@ class StateTable(Generic[_Entry]):
 
         self._log.when_committed(partition, committed)
 
+    def after_replay(self, partition: int, news: Callable[[], None]) -> None:
+        """Carry out the news of something in the partition's log: now, or as soon as the log is replayed, if that is
+        under way. News that the replay has found as well must do no harm."""
+        with self._lock:
+            leadership = self._leaderships.get(partition)
+            if leadership is not None and leadership.news is not None:
+                leadership.news.append(news)
+                return
+        news()
+
+    def _replayed(self, leadership: _Leadership, loaded: list[_Entry]) -> None:
+        for entry in loaded:
+            self._source.replayed(entry)
+        with self._lock:
+            missed, leadership.news = leadership.news or (), None
+        for news in missed:
+            news()
+
     def _take_up(
         self, partition: int, leadership: _Leadership, loaded: list[_Entry], started_ms: int, error: ErrorCode
     ) -> None:
         with self._lock:
-            if self._leaderships.get(partition) is not leadership:
-                return
-            if error is not ErrorCode.NONE:
+            is_current = self._leaderships.get(partition) is leadership
+            if is_current and error is not ErrorCode.NONE:
                 log.info(f"{self._kind} not loaded", partition=partition, error=error.name)
                 self._end_leadership(partition)
-                return
-            self._entries.update((entry.key, entry) for entry in loaded)
-            leadership.loaded = True
+                is_current = False
+            if is_current:
+                self._entries.update((entry.key, entry) for entry in loaded)
+                leadership.loaded = True
         for entry in loaded:
-            self._source.loaded(entry)
+            (self._source.loaded if is_current else self._source.thrown_away)(entry)
+        if not is_current:
+            return
         took_ms = self._clock.monotonic_ms() - started_ms
         self.load_times_ms = [*self.load_times_ms[-49:], took_ms]
         if loaded:

@@ -97,6 +97,11 @@ class TransactionCoordinator:
     def load(self, partition: int) -> Iterable[TransactionEntry]:
         return [TransactionEntry(each, self._log, partition) for each in self._log.replay(partition).values()]
 
+    def replayed(self, entry: TransactionEntry) -> None:
+        """Nothing but this coordinator's own records changes an id."""
+
+    thrown_away = replayed
+
     def loaded(self, entry: TransactionEntry) -> None:
         """Continue a decided end. An id without a transaction needs nothing."""
         if entry.transaction.is_ended:
