@@ -8,6 +8,7 @@ import re
 
 from odradek.base.errors import ConfigError
 from odradek.base.value_classes import dataclass
+from odradek.security.der import SEQUENCE, SET, Element, element_at, elements_of
 
 # Keywords of RFC 2253. Java writes any other attribute as its number with the encoded value.
 _KEYWORDS = {
@@ -21,6 +22,10 @@ _KEYWORDS = {
     "0.9.2342.19200300.100.1.1": "UID",
     "0.9.2342.19200300.100.1.25": "DC",
 }
+_TEXTS = frozenset({0x0C, 0x13, 0x14, 0x16, 0x1B, 0x1E})
+"""UTF8String, PrintableString, T61String, IA5String, GeneralString, BMPString: Java reads the bytes of all as UTF-8."""
+_SPECIAL, _BLANKS = frozenset(',=+<>#;"\\'), " \r"
+_VERSION, _SUBJECT = 0xA0, 4
 _RULE = r"(DEFAULT)|RULE:((?:\\.|[^\\/])*)/((?:\\.|[^\\/])*)/([LU]?)"
 _RULES_MAX = 100
 
@@ -30,38 +35,50 @@ class NoMatchingRule(Exception):
 
 
 def subject_of(certificate: bytes) -> str:
-    """The subject of a certificate in DER, as Java's X500Principal.getName gives it: the most specific part first."""
-    from cryptography.x509 import load_der_x509_certificate
+    """The subject of a certificate in DER, as Java's X500Principal.getName gives it: the most specific part first.
 
-    parts = []
-    for rdn in reversed(list(load_der_x509_certificate(certificate).subject.rdns)):
-        attributes = []
-        for attribute in rdn:
-            number = attribute.oid.dotted_string
-            keyword = _KEYWORDS.get(number)
-            if keyword is not None and isinstance(attribute.value, str):
-                attributes.append(f"{keyword}={_escaped(attribute.value)}")
-            else:
-                attributes.append(f"{number}=#{_encoded(attribute.value)}")
-        parts.append("+".join(attributes))
-    return ",".join(parts)
+    To the letter, because ACLs name it. ValueError for what is no certificate.
+    """
+    (tbs, *_) = elements_of(certificate, element_at(certificate, 0, len(certificate)), SEQUENCE)
+    fields = [field for field in elements_of(certificate, tbs, SEQUENCE) if field.tag != _VERSION]
+    if len(fields) <= _SUBJECT:
+        raise ValueError("the certificate has no subject")
+    rdns = elements_of(certificate, fields[_SUBJECT], SEQUENCE)
+    return ",".join(
+        "+".join(_attribute(certificate, attribute) for attribute in elements_of(certificate, rdn, SET))
+        for rdn in reversed(rdns)
+    )
 
 
-def _encoded(value: str | bytes) -> str:
-    """DER in hexadecimal. Java keeps the certificate's string type; here it is IA5String or UTF8String by content."""
-    data = value if isinstance(value, bytes) else value.encode()
-    tag = 0x16 if data.isascii() else 0x0C
-    size = bytes([len(data)]) if len(data) < 0x80 else b"\x82" + len(data).to_bytes(2, "big")
-    return (bytes([tag]) + size + data).hex()
+def _attribute(data: bytes, attribute: Element) -> str:
+    kind, value = elements_of(data, attribute, SEQUENCE)
+    number = _object_number(data[kind.first : kind.end])
+    keyword = _KEYWORDS.get(number)
+    if keyword is None or value.tag not in _TEXTS:
+        return f"{number}=#{data[value.begin : value.end].hex()}"
+    return f"{keyword}={_escaped(data[value.first : value.end].decode(errors='replace'))}"
+
+
+def _object_number(data: bytes) -> str:
+    """1.2.840.113549.1.9.1"""
+    numbers, value = [], 0
+    for byte in data:
+        value = value << 7 | byte & 0x7F
+        if byte < 0x80:
+            numbers.append(value)
+            value = 0
+    if not numbers or data[-1] >= 0x80:
+        raise ValueError("the name of an attribute is malformed")
+    first = min(numbers[0] // 40, 2)
+    return ".".join(map(str, (first, numbers[0] - 40 * first, *numbers[1:])))
 
 
 def _escaped(value: str) -> str:
-    text = re.sub(r'([,+"\\<>;])', r"\\\1", value)
-    if text[:1] in ("#", " "):
-        text = "\\" + text
-    if text.endswith(" ") and not text.endswith("\\ "):
-        text = text[:-1] + "\\ "
-    return text
+    begins, ends = len(value) - len(value.lstrip(_BLANKS)), len(value.rstrip(_BLANKS))
+    return "".join(
+        "\\00" if c == "\0" else f"\\{c}" if c in _SPECIAL or not begins <= at < ends else c
+        for at, c in enumerate(value)
+    )
 
 
 @dataclass(frozen=True, slots=True)

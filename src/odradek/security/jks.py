@@ -18,12 +18,14 @@ from struct import Struct, error
 
 from odradek.base.errors import ConfigError
 from odradek.base.value_classes import dataclass
+from odradek.security.der import SEQUENCE, element_at, elements_of
 
 MAGIC = b"\xfe\xed\xfe\xed"
 _MAGIC_WORDS = b"Mighty Aphrodite"
 _INT = Struct(">i")
 _SHORT = Struct(">H")
 _DIGEST_BYTES = 20
+_OCTETS = 0x04
 _ENTRIES_MAX = 10_000
 _KEY_ENTRY, _CERTIFICATE_ENTRY = 1, 2
 
@@ -118,20 +120,7 @@ def _decrypted(wrapped: bytes, password: str) -> bytes:
 
 def _last_octets(wrapped: bytes) -> bytes:
     """The second field of a DER sequence of an algorithm and an octet string."""
-    _, start, _ = _der(wrapped, 0)
-    _, _, algorithm_end = _der(wrapped, start)
-    tag, first, end = _der(wrapped, algorithm_end)
-    if tag != 0x04 or end > len(wrapped):
+    _, octets = elements_of(wrapped, element_at(wrapped, 0, len(wrapped)), SEQUENCE)
+    if octets.tag != _OCTETS:
         raise ValueError
-    return wrapped[first:end]
-
-
-def _der(data: bytes, at: int) -> tuple[int, int, int]:
-    """Tag, first byte of the content, and the position behind it."""
-    tag, size = data[at], data[at + 1]
-    at += 2
-    if size & 0x80:
-        count = size & 0x7F
-        size = int.from_bytes(data[at : at + count], "big")
-        at += count
-    return tag, at, at + size
+    return wrapped[octets.first : octets.end]
