@@ -171,7 +171,7 @@ class BrokerClient:
         except ConnectionFailed as failure:
             if (self._security is not None and self._security.is_tls) or isinstance(failure.__cause__, TimeoutError):
                 raise
-            hint = "the listener may speak TLS (security.protocol=SSL or SASL_SSL)"
+            hint = "the listener may speak TLS (security.protocol=SSL or SASL_SSL in --command-config FILE)"
             raise ConnectionFailed(f"{failure.message}; {hint}") from failure.__cause__
 
     def _ask_versions(self) -> dict[int, range]:

@@ -24,6 +24,10 @@ class LocalConsole:
         self._data = data
         self._process = OwnedProcess(data / "console.pid", data)
 
+    @property
+    def is_running(self) -> bool:
+        return self._process.pid() is not None
+
     def start(
         self,
         bootstrap: str,
@@ -37,7 +41,7 @@ class LocalConsole:
         `login`: users of the cluster log in, over connections as that file says.
         """
         remember_projects(self._data, pipelines)
-        if self._process.pid() is not None:
+        if self.is_running:
             return "the web console is already running" + ("; it shows the pipelines, too" if pipelines else "")
         if find_spec("nicegui") is None:
             return "no web console: it needs NiceGUI, pip install 'odradek[console]'"

@@ -9,7 +9,15 @@ from typing import Annotated, Any
 from odradek.apps.cli.colour import styled
 from odradek.apps.cli.grammar.declaration import Option
 from odradek.apps.cli.grammar.noun import command
-from odradek.apps.cli.output import DEFAULT_BOOTSTRAP, BootstrapOption, Format, FormatOption, print_json, print_rows
+from odradek.apps.cli.output import (
+    DEFAULT_BOOTSTRAP,
+    DEFAULT_DATA,
+    BootstrapOption,
+    Format,
+    FormatOption,
+    print_json,
+    print_rows,
+)
 from odradek.apps.cli.terminal import say
 from odradek.apps.cli.usage import Exit
 from odradek.apps.cli.watch import watchable
@@ -78,7 +86,8 @@ def _print_page(health: ClusterHealth, output: Format) -> None:
     columns = (*_BROKER_COLUMNS, "certificate") if has_tls else _BROKER_COLUMNS
     print_rows([_shown(_broker_row(health, broker)) for broker in health.brokers], columns, output)
     if health.missing_brokers:
-        say(f"start the missing broker again: odradek start {health.missing_brokers[0]}")
+        where = "" if DEFAULT_DATA.is_dir() else " --data DIR"
+        say(f"start the missing broker again: odradek start{where} {health.missing_brokers[0]}")
     elif health.not_preferred:
         say("run a preferred leader election with: odradek elections --all-topic-partitions")
 

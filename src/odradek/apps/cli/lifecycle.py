@@ -180,7 +180,7 @@ def _start_console(cluster: LocalCluster, port: int | None, *, lab: bool, pipeli
     login = cluster.security.console_file if is_secure else None
     message = cluster.console.start(cluster.bootstrap_servers, port, lab=lab, pipelines=pipelines, login=login)
     print(message, file=sys.stderr)
-    if is_secure:
+    if is_secure and cluster.console.is_running:
         print(f"log in as admin: the password is in {cluster.security.users_file}", file=sys.stderr)
 
 

@@ -23,7 +23,7 @@ UNREACHABLE = ["--bootstrap-server", "127.0.0.1:1"]
         ("topics", ["create", "t", "--partitions", "1", "--replica-assignment", "0"], "can't go with"),
         ("topics", ["--alter", "--topic", "t"], "the new number of partitions"),
         ("topics", ["creat", "t"], "did you mean create?"),
-        ("produce", [], "--topic is required"),
+        ("produce", [], "--topic is required, as an option or as a word"),
         ("produce", ["--topic", "t", "--idempotent", "--acks", "1"], "--idempotent needs --acks all"),
         ("produce", ["--topic", "t", "--header", "x"], "NAME=VALUE"),
         ("produce", ["--topic", "t", "--property", "a=b"], "'a' is not known"),

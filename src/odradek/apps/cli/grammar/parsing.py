@@ -105,7 +105,8 @@ class Parsing:
         if parameter.option and parameter.option.fallback and (text := parameter.option.fallback()):
             return convert(parameter, text)
         if parameter.is_required:
-            raise WrongUsage(f"{parameter.shown} is required")
+            placed = parameter.option is not None and parameter.option.placed
+            raise WrongUsage(f"{parameter.shown} is required{', as an option or as a word' if placed else ''}")
         return parameter.default
 
 
@@ -133,11 +134,15 @@ def convert(parameter: Parameter, text: str) -> object:
     return value
 
 
+_DASHES = len("--")
+
+
 def like(word: str, known: Iterable[str]) -> str:
     """The end of an error about a word that is not known: the one that was probably meant."""
     from difflib import get_close_matches
 
-    found = get_close_matches(word, list(known), n=1)
+    names = list(known)
+    found = [name for name in names if len(word) > _DASHES and name.startswith(word)] or get_close_matches(word, names)
     return f"; did you mean {found[0]}?" if found else ""
 
 

@@ -62,6 +62,7 @@ def test_words_become_values(words: str, changed: dict[str, object]) -> None:
     ("words", "complaint"),
     [
         ("", "WHAT is required"),
+        ("wall --lay 2", "unknown option --lay; did you mean --layers?"),
         ("wall --layer 2", "unknown option --layer; did you mean --layers?"),
         ("wall -x", "unknown option -x"),
         ("wall -wx", "unknown option -x"),
