@@ -71,7 +71,7 @@ def test_what_kafka_can_tell_is_shown(page: Any, topic: str) -> None:
 
 def test_what_kafka_cant_tell_is_said(page: Any) -> None:
     page.goto("/")
-    expect(page.get_by_text("None of these brokers tells its bytes per second")).to_be_visible()
+    expect(page.get_by_text("No broker reports its bytes per second")).to_be_visible()
     page.goto("/history")
     expect(page.get_by_text("Only Odradek's brokers keep one")).to_be_visible()
     page.goto("/pipelines")

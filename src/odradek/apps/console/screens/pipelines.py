@@ -18,10 +18,18 @@ from odradek.client.cluster_client import ClusterClient
 from odradek.model.acls import AclOperation
 
 _SAYS = {
-    "start": "Starts pipeline {} on this machine, as `odradek pipeline run` does; its output is in {}.",
+    "start": "Starts pipeline {} on this machine, as `odradek pipeline run` does. The first rows take up to a "
+    "minute, while Spark compiles the queries. Output: {}.",
     "stop": "Stops pipeline {}: the batch in progress ends, the next run goes on from there.",
-    "replay": "Pipeline {} computes again from there at its next run: tables give up later batches, topics get the "
-    "rows again, windows and deduplication begin with empty state. This can't be undone.",
+    "replay": "Pipeline {} computes again from there at its next run: later batches are removed from tables, "
+    "topics get the rows again, windows and deduplication begin with empty state. This can't be undone.",
+}
+
+
+_SAID = {
+    "start": "Pipeline {} is starting.",
+    "stop": "Pipeline {} has stopped.",
+    "replay": "Pipeline {} computes again at its next run; start it now or later.",
 }
 
 
@@ -70,6 +78,6 @@ async def _do(console: Console, act: str, project: Path, name: str) -> None:
 
     async def work() -> str:
         await perform(console, f"{act} pipeline {name} in {project}", change)
-        return f"Pipeline {name}: {act} done."
+        return _SAID[act].format(name)
 
     await dialog.run(work)

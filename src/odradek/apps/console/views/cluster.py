@@ -254,9 +254,7 @@ def plots(traffic: TrafficState | None) -> Html:
                 plot(title, size_text(_last(values), "/s"), values, size_text(max(values, default=0.0), "/s"), span)
             )
     else:
-        hint = (
-            "None of these brokers tells its bytes per second: an Odradek broker does, with odradek.metrics.port set."
-        )
+        hint = "No broker reports its bytes per second; an Odradek broker does with odradek.metrics.port set."
         drawn.append(
             tag("div", tag("div", "Bytes in and out", cls="soft"), tag("p", hint, cls="note"), cls="card plot")
         )

@@ -10,6 +10,11 @@ from odradek.apps.console.views.parts import Column, button, chip, spark, table
 from odradek.apps.figures import count, duration_text, moment, plural, rate, size_text
 
 _TONES = {"running": "ok", "starting": "warn", "stopping": "warn", "failed": "bad", "died": "bad"}
+_HAS_SPARK = ("starting", "running", "stopping")
+_WITHOUT_QUERIES = {
+    "starting": "Spark is starting; the first batch compiles its queries, up to a minute.",
+    "failed": "It failed before it had a query.",
+}
 _COLUMNS = [
     Column("Query"),
     Column("Sink", small=False),
@@ -50,7 +55,7 @@ def _pipeline_html(document: Mapping[str, Any], state: PipelinesState, read_only
     address = str(document.get("spark_ui") or "")
     spark_ui = (
         together(" · ", tag("a", "Spark UI", href=address, target="_blank", rel="noreferrer"))
-        if address.startswith(("http://", "https://"))
+        if address.startswith(("http://", "https://")) and doing in _HAS_SPARK
         else None
     )
     reason = tag("div", tag("span", str(document["reason"])), cls="banner bad") if document.get("reason") else None
@@ -68,7 +73,7 @@ def _pipeline_html(document: Mapping[str, Any], state: PipelinesState, read_only
         ),
         tag("p", " · ".join(facts), letters, spark_ui, cls="note"),
         reason,
-        table(_COLUMNS, rows, empty="It has no query.") if has_run else None,
+        table(_COLUMNS, rows, empty=_WITHOUT_QUERIES.get(doing, "It has no query.")) if has_run else None,
     )
 
 

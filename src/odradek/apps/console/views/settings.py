@@ -75,7 +75,7 @@ def settings_html(
     columns = [
         Column("Setting"),
         Column("Value"),
-        Column("From"),
+        Column("From", small=False),
         Column("Default", small=False),
         Column("", numeric=True),
     ]
@@ -85,7 +85,7 @@ def settings_html(
 def _cells(setting: Setting, own: ConfigSource, documentation: Mapping[str, str], read_only: bool) -> list[object]:
     is_own = setting.source is own
     text = documentation.get(setting.name)
-    name: object = tag("span", setting.name, cls="mono")
+    name: object = tag("span", setting.name, cls="mono key")
     if text:
         name = tag("details", tag("summary", name), tag("div", text, cls="note"))
     can_change = not read_only and not setting.is_read_only
