@@ -20,8 +20,8 @@ README = "README.md"
 BEGIN, END = "<!-- bench: begin, written by `make bench` -->", "<!-- bench: end -->"
 NOISY = 0.1
 TITLES = {
-    "process": "The process: start, memory, processor at rest",
-    "wire": "The wire alone",
+    "process": "The process: start, memory, CPU at rest",
+    "wire": "Requests without records",
     "produce": "Producing",
     "compressed": "Producing compressed records",
     "transactions": "Transactions",
@@ -47,11 +47,10 @@ README_ROWS = (
 )
 
 EXPLANATION = """\
-Odradek ÷ Kafka of the same round, both warm, rounds in turn. The ratio is the median of the rounds, ± half of the
-distance between the least and the greatest; bold: the aim is reached. *Floor*: the same system calls with nothing
-around them, in C and in Python, on the same machine. *Noise*: the greatest share of all cores that others used during
-a round; beyond a tenth (bold) the row is not worth much. In the plots: the bar is the ratio, the line its rounds, the
-dashes the aim."""
+The ratio is Odradek ÷ Kafka in the same round, both warm, in alternating rounds: the median of the rounds, ± half of
+the range; bold: the aim is reached. *Floor*: the same system calls without a broker, in C and in Python, on the same
+machine. *Noise*: the greatest share of all cores that other processes used during a round; above a tenth (bold) the
+row is unreliable. In the plots, the bar is the ratio, the line is the range of its rounds, the dashes are the aim."""
 
 Rows = Sequence[Mapping[str, Any]]
 
