@@ -153,6 +153,8 @@ def test_what_the_file_says_is_believed_only_of_logs_that_reach_so_far(broker: B
     assert broker.checkpoint == {B: 5}
     assert (broker.cleaned.of(broker.hosts[A].log), broker.cleaned.of(broker.hosts[B].log)) == (None, 5)
     broker.cleaned.forget(broker.directory, B)
+    assert broker.cleaned.of(broker.hosts[B].log) is None
+    broker.cleaned.begin(broker.directory, B)
     assert broker.checkpoint == {}
 
 
@@ -169,6 +171,7 @@ def test_log_directories_keep_it_over_a_restart_and_lower_and_forget_it(tmp_path
     log.truncate_to(1)
     assert read_offsets(tmp_path / CLEANER_FILE) == {TP: 1}
     site.dirs.delete(TP)
+    assert site.dirs.cleaned.of(site.create()) is None
     assert read_offsets(tmp_path / CLEANER_FILE) == {}
     site.stop()
 

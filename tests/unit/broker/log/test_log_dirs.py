@@ -11,6 +11,8 @@ from log_building import TP, append, contents, values_of
 from log_site import Site
 
 from odradek.base.errors import ErrorCode, FatalError, KafkaError
+from odradek.broker.log.files.checkpoint import read_offsets, write_offsets
+from odradek.format.checkpoints import CLEANER_FILE, HIGH_WATERMARK_FILE, RECOVERY_POINT_FILE
 from odradek.model.topology import ZERO_UUID, TopicPartition
 
 
@@ -257,3 +259,26 @@ def test_what_a_cut_log_writes_anew_is_not_trusted_after_a_crash(tmp_path: Path)
         *(f"value {number}" for number in range(5)),
         *(f"other {number}" for number in range(5, unconfirmed.end_offset - 1)),
     ]
+
+
+def test_a_topic_made_again_costs_one_write_of_each_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Not one for each of its partitions: the thread that makes them is the one that elections wait for."""
+    site = Site(tmp_path / "d", cleanup_policy="compact")
+    partitions = [TopicPartition("orders", number) for number in range(20)]
+    for tp in partitions:
+        append(site.create(tp), "a")
+        site.dirs.cleaned.put(site.dirs.table.logs[tp], 1)
+    site.dirs.table.checkpoint_recovery_points()
+    site.dirs.table.checkpoint_high_watermarks(dict.fromkeys(partitions, 1))
+    written: list[str] = []
+    for module in ("directories.directory_checkpoints", "compaction.cleaned_offsets"):
+        name = f"odradek.broker.log.{module}.write_offsets"
+        monkeypatch.setattr(name, lambda path, offsets: (written.append(path.name), write_offsets(path, offsets)))
+    for tp in partitions:
+        site.dirs.delete(tp)
+    for tp in partitions:
+        site.create(tp, UUID(int=2))
+    assert sorted(written) == [CLEANER_FILE, RECOVERY_POINT_FILE, HIGH_WATERMARK_FILE]
+    for name in written:
+        assert read_offsets(tmp_path / "d" / name) == {}
+    assert site.dirs.cleaned.of(site.dirs.table.logs[partitions[0]]) is None

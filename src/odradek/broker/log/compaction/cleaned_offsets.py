@@ -19,6 +19,7 @@ from odradek.model.topology import TopicPartition
 class CleanedOffsets:
     def __init__(self) -> None:
         self._offsets: dict[Path, dict[TopicPartition, int]] = {}
+        self._written: dict[Path, dict[TopicPartition, int]] = {}  # what the files say
         self._lock = threading.Lock()
 
     def load(self, directory: Path, logs: Iterable[PartitionLog]) -> None:
@@ -27,7 +28,7 @@ class CleanedOffsets:
         with self._lock:
             read = read_offsets(directory / CLEANER_FILE)
             known = {tp: offset for tp, offset in read.items() if offset <= ends.get(tp, -1)}
-            self._offsets[directory] = read
+            self._written[directory] = read
             self._replace(directory, known)
 
     def of(self, opened: PartitionLog) -> int | None:
@@ -48,13 +49,24 @@ class CleanedOffsets:
                 self._replace(directory, {**known, tp: offset})
 
     def forget(self, directory: Path, tp: TopicPartition) -> None:
-        """The log is deleted, or a new one gets its name."""
+        """The log is deleted. The file may say it for a while: of a log that isn't there."""
         with self._lock:
-            known = self._offsets.get(directory, {})
-            if tp in known:
-                self._replace(directory, {other: offset for other, offset in known.items() if other != tp})
+            self._forget(directory, tp)
+
+    def begin(self, directory: Path, tp: TopicPartition) -> None:
+        """A new log gets the name; the file must not say anything of it."""
+        with self._lock:
+            self._forget(directory, tp)
+            if tp in self._written.get(directory, {}):
+                self._replace(directory, self._offsets.get(directory, {}))
+
+    def _forget(self, directory: Path, tp: TopicPartition) -> None:
+        known = self._offsets.get(directory, {})
+        if tp in known:
+            self._offsets[directory] = {other: offset for other, offset in known.items() if other != tp}
 
     def _replace(self, directory: Path, offsets: dict[TopicPartition, int]) -> None:
-        if offsets != self._offsets.get(directory, {}):
+        if offsets != self._written.get(directory, {}):
             write_offsets(directory / CLEANER_FILE, offsets)
-            self._offsets[directory] = offsets
+            self._written[directory] = offsets
+        self._offsets[directory] = offsets

@@ -64,13 +64,18 @@ class DirectoryCheckpoints:
             lambda: {opened.partition: known[opened.partition] for opened in logs() if opened.partition in known},
         )
 
-    def forget(self, tp: TopicPartition) -> None:
-        """A former log of the same name must leave no offsets behind that a restart would apply to the new one."""
+    def forget(self, tp: TopicPartition, logs: Logs) -> None:
+        """A former log of the same name must leave no offsets behind that a restart would apply to the new one.
+
+        Others that are gone leave none either: where a topic is made again, each file is written once, and not once
+        for each partition.
+        """
         for name in (RECOVERY_POINT_FILE, LOG_START_FILE, HIGH_WATERMARK_FILE):
             with self._lock:
                 written = self._written.get(name, {})
                 if tp in written:
-                    self._replace(name, {known: written[known] for known in written if known != tp})
+                    kept = {opened.partition for opened in logs()} - {tp}
+                    self._replace(name, {known: written[known] for known in written if known in kept})
 
     def _read(self, name: str) -> Offsets:
         offsets = read_offsets(self._directory / name)

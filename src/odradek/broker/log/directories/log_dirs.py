@@ -244,8 +244,8 @@ class LogDirs:
         return KafkaError(ErrorCode.KAFKA_STORAGE_ERROR, f"The log of {tp} can't be made: {error}")
 
     def _make(self, path: Path, tp: TopicPartition, topic_id: UUID, config: LogConfig) -> PartitionLog:
-        self.table.checkpoints[path.parent].forget(tp)
-        self.cleaned.forget(path.parent, tp)
+        self.table.checkpoints[path.parent].forget(tp, lambda: self.table.all_in(path.parent))
+        self.cleaned.begin(path.parent, tp)
         made = self._open(path, tp, clean=False, recovery_point=0, start=0)
         made.update_config(config)
         if topic_id != ZERO_UUID:
