@@ -203,6 +203,48 @@ def test_epochs_are_on_disk_before_the_recovery_point_passes_them(tmp_path: Path
     assert opened.epochs.entries == ((0, 0), (1, 4), (2, 8))
 
 
+@pytest.mark.parametrize("is_saved", [False, True])
+@pytest.mark.parametrize("further", [0, 1, 12])
+@pytest.mark.parametrize("cut", [5, 8, 10])
+def test_epochs_that_were_cut_off_are_gone_after_a_crash(
+    tmp_path: Path, cut: int, further: int, is_saved: bool
+) -> None:
+    """Though the file still says them: an election cuts thousands of logs, and waits for none of their disks."""
+    log = open_log(tmp_path / "orders-0")
+    for number in range(10):
+        append(log, f"value {number}", leader_epoch=number // 4)
+    log.begin_epoch(3)  # it led, and wrote nothing
+    log.flush()
+    log.epochs.save()
+    log.truncate_to(cut)
+    for number in range(further):
+        append(log, f"other {number}", leader_epoch=5)
+    if is_saved:
+        log.flush()
+    expected = log.epochs.entries
+    assert expected[-1] == ((5, cut) if further else (cut // 5, 4 * (cut // 5)))
+    opened = open_log(tmp_path / "orders-0", recovery_point=log.recovery_point)
+    assert opened.epochs.entries == expected
+    assert contents(opened) == contents(log)
+
+
+def test_a_truncation_does_not_wait_for_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    log = open_log(tmp_path / "orders-0")
+    for number in range(3):
+        append(log, f"value {number}", base_sequence=number, **IDEMPOTENT)
+    log.begin_epoch(3)
+    log.flush()
+
+    def slow(_: int) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr(os, "fsync", slow)
+    log.truncate_to(3)
+    log.truncate_to(1)
+    assert log.epochs.entries == ((0, 0),)
+    assert log.producers.entries[5].last_sequence == 0
+
+
 def test_a_log_that_ends_before_its_start_starts_over(tmp_path: Path) -> None:
     log = open_log(tmp_path / "orders-0")
     append(log, "a")

@@ -4,8 +4,9 @@ The cache answers OffsetForLeaderEpoch and tells a follower where to truncate. E
 to entry. The entries are an immutable tuple replaced whole, so readers need no lock; the partition's writer is the only
 one to change them.
 
-A new epoch is not written immediately, because every election would wait for the disk: it must be on disk before the
-recovery point passes its first record. Up to there the batches themselves tell a restart of it.
+Neither a new epoch nor a truncation is written immediately, because every election would wait for the disk: it must be
+on disk before the recovery point passes the first record behind it. Up to there the batches themselves tell a restart
+of the epochs, and where the log starts and ends tells which ones are gone.
 """
 
 import threading
@@ -67,21 +68,23 @@ class LeaderEpochCache:
 
     def truncate_from_end(self, end_offset: int) -> None:
         """Forgets the epochs that begin at or after the log's new end."""
-        self._replace(tuple(entry for entry in self.entries if entry.start_offset < end_offset))
+        self._put_all(tuple(entry for entry in self.entries if entry.start_offset < end_offset))
 
     def truncate_from_start(self, start_offset: int) -> None:
         """The oldest epoch that still has records begins at the log's new start."""
         entries = self.entries
         above = bisect_right(entries, start_offset, key=_start_of)
         if above:
-            self._replace((EpochEntry(entries[above - 1].epoch, start_offset), *entries[above:]))
+            self._put_all((EpochEntry(entries[above - 1].epoch, start_offset), *entries[above:]))
 
     def clear(self) -> None:
-        self._replace(())
+        self._put_all(())
+        self.save()
 
     def take_over(self, entries: tuple[EpochEntry, ...]) -> None:
         """The history of a log that has the same records."""
-        self._replace(entries)
+        self._put_all(entries)
+        self.save()
 
     def save(self) -> None:
         """Write unsaved entries to disk."""
@@ -97,12 +100,10 @@ class LeaderEpochCache:
     def move_to(self, path: Path) -> None:
         self._path = path
 
-    def _replace(self, entries: tuple[EpochEntry, ...]) -> None:
-        if entries == self.entries:
-            return
-        self._set(entries)
-        self._unsaved = True
-        self.save()
+    def _put_all(self, entries: tuple[EpochEntry, ...]) -> None:
+        if entries != self.entries:
+            self._set(entries)
+            self._unsaved = True
 
     def _put(self, new: EpochEntry) -> bool:
         entries = self.entries

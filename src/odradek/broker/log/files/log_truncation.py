@@ -1,7 +1,8 @@
 """Truncation of a log: its end goes back, with all that was derived from the records behind it.
 
 The recovery point and its checkpoint go back first: after a crash in between, the log is recovered from an offset at
-or before its new end. The caller is the log's writer.
+or before its new end. Nothing else waits for the disk: an election may cut thousands of logs, and what they derived is
+found again in the batches. The caller is the log's writer.
 """
 
 from typing import TYPE_CHECKING
@@ -25,7 +26,9 @@ def truncate(log: "PartitionLog", offset: int, environment: LogEnvironment) -> N
     active.limit_indexes(log.config.segment_index_bytes)
     log.epochs.truncate_from_end(offset)
     now_ms = environment.clock.now_ms()
-    rebuild_producers(log.segments, log.producers, log.files.snapshots, log.log_start_offset, offset, now_ms)
+    rebuild_producers(
+        log.segments, log.producers, log.files.snapshots, log.log_start_offset, offset, now_ms, sync=False
+    )
 
 
 def start_over(log: "PartitionLog", offset: int, environment: LogEnvironment) -> None:

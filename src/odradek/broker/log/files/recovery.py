@@ -124,8 +124,11 @@ def rebuild_producers(
     log_start_offset: int,
     log_end_offset: int,
     now_ms: int,
+    *,
+    sync: bool = True,
 ) -> None:
-    """The producers as of the log's end: the newest snapshot, and what the batches after it say."""
+    """The producers as of the log's end: the newest snapshot, and what the batches after it say. `sync`: whether the
+    disk is waited for; a snapshot that didn't reach it is found out by its checksum."""
     snapshots.load_latest(states, log_start_offset, log_end_offset, now_ms)
     start = states.map_end_offset
     for segment in segments:
@@ -133,7 +136,7 @@ def rebuild_producers(
             continue
         if segment.base_offset > start:
             states.map_end_offset = segment.base_offset
-            snapshots.take(states)
+            snapshots.take(states, sync=sync)
         try:
             _replay_segment(states, segment, max(start, segment.base_offset))
         except KafkaError as error:  # it was right when fsync confirmed it: who reads the broken batch is told
@@ -142,7 +145,7 @@ def rebuild_producers(
             states.forgotten_up_to = EVERY_PRODUCER
     states.map_end_offset = log_end_offset
     if log_end_offset > log_start_offset:
-        snapshots.take(states)
+        snapshots.take(states, sync=sync)
 
 
 def _replay_segment(states: ProducerStates, segment: Segment, start: int) -> None:
