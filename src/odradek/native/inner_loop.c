@@ -17,6 +17,7 @@
 #include "crc32c.h"
 #include "record_walk.h"
 #include "record_objects.h"
+#include "record_columns.h"
 
 #define INTERFACE 7 /* as in load.py: a library built from another source is not used */
 
@@ -376,6 +377,36 @@ static PyObject *py_records(PyObject *self, PyObject *const *args, Py_ssize_t co
     return found_or_none(found);
 }
 
+/* find_records(data, ends, counts, base_offsets, base_times, append_times, and eight arrays for what is found) */
+static PyObject *py_find_records(PyObject *self, PyObject *const *args, Py_ssize_t count) {
+    Arrays arrays;
+    if (!has_arguments(count, AT_FOUND + 6) || !begin_arrays(&arrays, args, count, AT_OFFSETS)) return NULL;
+    int fits = have_room(&arrays, AT_COUNTS, AT_APPEND_TIMES, length_of(&arrays, AT_ENDS));
+    fits = fits && have_room(&arrays, AT_TIMES, AT_FOUND + 5, length_of(&arrays, AT_OFFSETS));
+    int64_t bad = fits ? find_records(&arrays) : 0;
+    release_arrays(&arrays);
+    return PyLong_FromLongLong(bad);
+}
+
+/* find_headers(data, headers_at, header_count, key_at, key_size, value_at, value_size) */
+static PyObject *py_find_headers(PyObject *self, PyObject *const *args, Py_ssize_t count) {
+    Arrays arrays;
+    if (!has_arguments(count, 7) || !begin_arrays(&arrays, args, count, 3)) return NULL;
+    int fits = have_room(&arrays, 2, 2, length_of(&arrays, 1)) && have_room(&arrays, 4, 6, length_of(&arrays, 3));
+    int found = fits && find_headers(&arrays);
+    release_arrays(&arrays);
+    return PyBool_FromLong(found);
+}
+
+/* gather_pieces(data, at, size, out, out_offsets) */
+static PyObject *py_gather_pieces(PyObject *self, PyObject *const *args, Py_ssize_t count) {
+    Arrays arrays;
+    if (!has_arguments(count, 5) || !begin_arrays(&arrays, args, count, 3)) return NULL;
+    int found = gather_pieces(&arrays);
+    release_arrays(&arrays);
+    return PyBool_FromLong(found);
+}
+
 /* make_decoder(layout) */
 static PyObject *py_make_decoder(PyObject *self, PyObject *const *args, Py_ssize_t count) {
     if (!has_arguments(count, 1)) return NULL;
@@ -467,7 +498,7 @@ static PyMethodDef functions[] = {
     FUNCTION(record_spans),  FUNCTION(records),       FUNCTION(make_decoder), FUNCTION(decode),
     FUNCTION(request_header), FUNCTION(survey_batches), FUNCTION(produce_response),
     FUNCTION(flat_batches),  FUNCTION(place_next),    FUNCTION(fetch_response), FUNCTION(new_buffer),
-    FUNCTION(keep_freed_memory),
+    FUNCTION(keep_freed_memory), FUNCTION(find_records), FUNCTION(find_headers), FUNCTION(gather_pieces),
     {NULL, NULL, 0, NULL},
 };
 

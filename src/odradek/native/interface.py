@@ -123,3 +123,22 @@ class InnerLoop(Protocol):
         """The frame of a FetchResponse with these FetchOutcomes and the records of each, from version 12 on; None where
         a partition has an error, a divergence, a better replica or aborted transactions. `is_committed`: the fetcher
         is told of aborted transactions."""
+
+    def find_records(
+        self,
+        data: Buffer,
+        ends: Any,
+        counts: Any,
+        base_offsets: Any,
+        base_times: Any,
+        append_times: Any,
+        /,
+        *found: Any,
+    ) -> int:
+        """`record_decoder.find_records` of pipelines, over the same arrays."""
+
+    def find_headers(self, data: Buffer, headers_at: Any, header_count: Any, /, *found: Any) -> bool:
+        """`record_decoder.find_headers`."""
+
+    def gather_pieces(self, data: Buffer, at: Any, size: Any, out: Any, out_offsets: Any, /) -> bool:
+        """`record_decoder.gather_pieces`."""

@@ -132,7 +132,7 @@ def in_branches(views: "Sequence[DataFrame]", letters: "Sequence[DataFrame]") ->
         return frame.select(F.lit(number).alias(BRANCH), *columns, letter)
 
     branches = [branch(number, frame) for number, frame in enumerate(views)]
-    branches += [branch(len(views), frame.select("key", "value", "headers")) for frame in letters]
+    branches += [branch(len(views), frame) for frame in letters]
     return reduce(lambda one, other: one.union(other), branches)
 
 

@@ -27,11 +27,12 @@ def judged(raw: "DataFrame", decoding: Decoding, source: Source | None = None) -
 
     record = F.struct("topic", "partition", "offset", "timestamp", "key").alias(RECORD)
     fields = F.col("_fields")
-    columns = [fields[field.name].alias(field.name) for field in columns_of(decoding).fields]
+    names = [field.name for field in columns_of(decoding).fields]
+    columns = [fields[name].alias(name) for name in names]
     staged = raw.select(record, F.col("value").alias(_VALUE), decoded(F.col("value"), decoding).alias("_fields"))
     opened = staged.select(RECORD, _VALUE, fields[UNDECODABLE].alias(UNDECODABLE), *columns)
     reason = F.coalesce(_decoding_error(decoding), _broken_rules(decoding, source))
-    return opened.withColumn(REASON, reason).drop(UNDECODABLE)
+    return opened.select(RECORD, _VALUE, *(F.col(f"`{name}`") for name in names), reason.alias(REASON))
 
 
 def exchanged(judgement: "DataFrame", source: Source) -> "DataFrame":
@@ -44,12 +45,13 @@ def exchanged(judgement: "DataFrame", source: Source) -> "DataFrame":
     from pyspark.sql import functions as F
 
     is_bad = F.col(REASON).isNotNull()
-    rows = judgement.withColumn(_VALUE, F.when(is_bad, F.col(_VALUE)))
+    changed = {_VALUE: F.when(is_bad, F.col(_VALUE))}
     if source.watermark:
         column = source.watermark.column
-        rows = rows.withColumn(column, F.when(~is_bad, F.col(f"`{column}`"))).withWatermark(
-            column, source.watermark.delay
-        )
+        changed[column] = F.when(~is_bad, F.col(f"`{column}`"))
+    rows = judgement.withColumns(changed)
+    if source.watermark:
+        rows = rows.withWatermark(source.watermark.column, source.watermark.delay)
     by = [F.col(f"`{name}`") for name in source.dedupe] or [F.col(RECORD)["offset"]]
     return rows.repartition(*by)
 

@@ -1,5 +1,7 @@
 """Records to columns, compiled by numba: where each key, value and header lies, then all of them gathered.
 
+Used where the compiled inner loop (`odradek.native`), which does the same, is not built.
+
 The input is the records of many batches, decompressed and laid end to end; `protocol.records` describes the format.
 Nothing in the bytes is believed: every varint and every length is checked against the end of its record, because
 compiled code that reads past its buffer takes the process with it. Compiling takes seconds and happens once per
@@ -31,7 +33,7 @@ def _varint(data: Any, at: int, end: int) -> Any:
 
 
 @numba.njit(cache=True, nogil=True)
-def decode(
+def find_records(
     data: Any,
     ends: Any,  # where each batch's records end in `data`; they begin where those before end
     counts: Any,
@@ -87,7 +89,7 @@ def decode(
 
 
 @numba.njit(cache=True, nogil=True)
-def decode_headers(
+def find_headers(
     data: Any, headers_at: Any, header_count: Any, key_at: Any, key_size: Any, value_at: Any, value_size: Any
 ) -> bool:
     """Find the positions of the keys and values of all headers; return False when one of them runs over the data."""
@@ -111,7 +113,7 @@ def decode_headers(
 
 
 @numba.njit(cache=True, nogil=True)
-def gather(data: Any, at: Any, size: Any, out: Any, out_offsets: Any) -> None:
+def gather_pieces(data: Any, at: Any, size: Any, out: Any, out_offsets: Any) -> bool:
     """Lays pieces of `data` end to end, with the offsets that Arrow wants; a size of -1 is a null, and empty."""
     end = np.uint64(0)
     for row in range(len(at)):
@@ -124,3 +126,4 @@ def gather(data: Any, at: Any, size: Any, out: Any, out_offsets: Any) -> None:
                 out[end + byte] = data[start + byte]
             end += length
     out_offsets[len(at)] = end
+    return True

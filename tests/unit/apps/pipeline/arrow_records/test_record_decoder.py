@@ -1,14 +1,19 @@
-"""The compiled decoder beside the plain one of the protocol, on any records; and on bytes that are none."""
+"""The compiled decoders, in C and by numba, beside the plain one of the protocol, on any records; and on bytes that are
+none."""
 
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from odradek.apps.pipeline.arrow_records import record_columns, record_decoder
 from odradek.apps.pipeline.arrow_records.record_columns import MalformedRecords, decode_records
 from odradek.apps.pipeline.segment_source.segment_file import stored_batches
+from odradek.native.load import compiled
 from odradek.protocol.compression import Codec
 from odradek.protocol.record_batch import HEADER_SIZE, build_batch, payload, read_header
 from odradek.protocol.records import Record, plain_payload
@@ -17,6 +22,16 @@ HEADERS = pa.list_(pa.struct([pa.field("key", pa.string()), pa.field("value", pa
 pytestmark = pytest.mark.timeout(600)  # the compiler takes its time on a busy machine
 maybe_bytes = st.one_of(st.none(), st.binary(max_size=200))
 headers = st.lists(st.tuples(st.text(max_size=5), maybe_bytes), max_size=3)
+
+
+@pytest.fixture(scope="module", autouse=True, params=["C", "numba"])
+def decoder(request: pytest.FixtureRequest) -> Any:
+    chosen: Any = compiled if request.param == "C" else record_decoder
+    if not hasattr(chosen, "find_records"):
+        pytest.skip("the compiled inner loop is not built, or from before it had these functions")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(record_columns, "record_decoder", lambda: chosen)
+        yield chosen
 
 
 @st.composite
@@ -91,3 +106,24 @@ def test_less_than_a_header_is_nothing_yet(tmp_path: Path, size: int) -> None:
     path = tmp_path / f"{0:020}.log"
     path.write_bytes(b"\1" * size)
     assert list(stored_batches(path)) == []
+
+
+def test_arrays_that_are_too_short_are_refused_by_the_compiled_functions() -> None:
+    if not hasattr(compiled, "find_records"):
+        pytest.skip("the compiled inner loop is not built, or from before it had these functions")
+    chosen: Any = compiled
+    stored = build_batch([Record(0, 1, b"key", b"value", [("h", b"1")]), Record(1, 1, b"key", b"value")])
+    data = np.frombuffer(payload(stored, 0, read_header(stored)), np.uint8)
+    one, two, short = np.array([len(data)]), np.zeros(2, np.int64), np.zeros(1, np.int64)
+    arguments = [data, one, np.array([2]), short, short, np.array([-1])]
+    assert chosen.find_records(*arguments, *[two.copy() for _ in range(8)]) == -1
+    assert chosen.find_records(*arguments, *[short.copy() for _ in range(8)]) == 0
+    assert chosen.find_records(*arguments, *[two.copy() for _ in range(7)], short.copy()) == 0
+    assert chosen.find_records(data, np.array([len(data) + 1]), *arguments[2:], *[two.copy() for _ in range(8)]) == 0
+    assert not chosen.find_headers(data, np.array([0]), np.array([1]), *[np.zeros(0, np.int64) for _ in range(4)])
+    out, offsets = np.empty(4, np.uint8), np.empty(2, np.int32)
+    assert chosen.gather_pieces(data, np.array([1]), np.array([4]), out, offsets)
+    assert bytes(out) == bytes(data[1:5])
+    for at, size in ((-1, 4), (len(data) - 3, 4), (0, 5)):
+        assert not chosen.gather_pieces(data, np.array([at]), np.array([size]), out, offsets)
+    assert not chosen.gather_pieces(data, np.array([0]), np.array([4]), out, offsets[:1])
