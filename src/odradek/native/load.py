@@ -12,7 +12,7 @@ from odradek.native.interface import InnerLoop
 
 INTERFACE: Final = 7
 """The number of the interface, as in `inner_loop.c`; both change together, so that a library built before the change
-is not used."""
+is not used. A function that is added leaves it as it is: its users ask whether the library has it."""
 PURE_VARIABLE: Final = "ODRADEK_PURE"
 _LIBRARY: Final = "odradek.native._inner_loop"
 

@@ -1,8 +1,8 @@
 """Daemon of Spark's Python workers that has the modules of their tasks when it forks.
 
-Spark's own daemon imports nothing, so each worker imports pyarrow, numba and this package by itself and loads the
-compiled decoder: 1.5 s of CPU, and 150 MB that no two of them share. Spark starts this module in its place
-(`spark.python.daemon.module`).
+Spark's own daemon imports nothing, so each worker imports pyarrow and this package by itself and, where the compiled
+inner loop is not built, numba with its machine code: up to 1.5 s of CPU, and 150 MB that no two of them share. Spark
+starts this module in its place (`spark.python.daemon.module`).
 
 A fork copies the calling thread alone, so nothing here may start a thread; that of pyarrow's allocator (jemalloc) knows
 of forks.
@@ -32,7 +32,7 @@ def load_modules() -> None:
     with suppress(ImportError):
         from odradek.apps.pipeline.arrow_records.record_columns import decode_records
 
-        decode_records([], None)  # numba loads its machine code at the first call
+        decode_records([], None)  # numba, where it decodes, loads its machine code at the first call
 
 
 def share_memory() -> None:

@@ -60,7 +60,7 @@ class RangeReader:
         columns = {wanted.partition: Columns(wanted, schema, self.options.include_headers) for wanted in ranges}
         at = {wanted.partition: wanted.start for wanted in ranges}
         if self.options.is_plain and ranges:
-            from odradek.apps.pipeline.source.plain_fetching import plain_records  # with numba, for tasks alone
+            from odradek.apps.pipeline.source.plain_fetching import plain_records  # with numpy, for tasks alone
 
             headers_type = columns[ranges[0].partition].headers_type
             for partition, records, next_offset in plain_records(self.options.bootstrap, ranges, headers_type):
