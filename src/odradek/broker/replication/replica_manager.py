@@ -47,6 +47,9 @@ class RoleListener(Protocol):
     def resign(self, tp: TopicPartition, leader_epoch: int) -> None:
         """Give up the leadership of the partition, which `leader_epoch` ended."""
 
+    def forget(self, tp: TopicPartition) -> None:
+        """The partition is not here any more. Leader epochs of a topic of the same name begin anew."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Effects:
@@ -54,6 +57,7 @@ class _Effects:
 
     led: list[tuple[TopicPartition, int]] = field(default_factory=list)
     resigned: list[tuple[TopicPartition, int]] = field(default_factory=list)
+    removed: list[TopicPartition] = field(default_factory=list)
     changed: list[TopicPartition] = field(default_factory=list)
 
 
@@ -163,6 +167,8 @@ class ReplicaManager:
                 listener.lead(tp, leader_epoch)
             for tp, leader_epoch in effects.resigned:
                 listener.resign(tp, leader_epoch)
+            for tp in effects.removed:
+                listener.forget(tp)
         for tp in effects.changed:
             self._table.wake(tp)
 
@@ -280,6 +286,7 @@ class ReplicaManager:
         if remove is not None:
             with partition.lock if partition else nullcontext():
                 remove(tp)
+            effects.removed.append(tp)
         effects.changed.append(tp)
 
     def _is_alive(self, broker_id: int) -> bool:

@@ -4,7 +4,7 @@ import threading
 from collections.abc import Callable, Iterator
 
 import pytest
-from slow_stage import ORDERS, WAIT_S, Stage
+from slow_stage import KEPT_IN, ORDERS, WAIT_S, Stage
 
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.broker.coordinator.groups.core.group_records import OffsetKey, encode_key
@@ -310,3 +310,17 @@ def test_a_group_that_is_given_up_meanwhile_is_elsewhere(
 
     monkeypatch.setattr(table, "find", find_and_resign)
     assert request_(stage) is ErrorCode.NOT_COORDINATOR
+
+
+def test_a_topic_that_is_made_anew_has_its_own_epochs(stage: Stage) -> None:
+    """An operator deletes __consumer_offsets, whose leaders have changed. It is made anew by the next client."""
+    stage.log.at_once = True
+    stage.lead(7)
+    stage.commit("g", 1)
+    stage.resign(7)
+    stage.groups.forget(KEPT_IN)
+    stage.log.written.clear()
+    stage.lead(0)
+    stage.settle_tenures()
+    assert stage.committed("g") is None
+    assert stage.commit("g", 2) == [ErrorCode.NONE]

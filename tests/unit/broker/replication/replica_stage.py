@@ -68,6 +68,9 @@ class RecordingListener:
     def resign(self, tp: TopicPartition, leader_epoch: int) -> None:
         self.told.append(("resign", leader_epoch))
 
+    def forget(self, tp: TopicPartition) -> None:
+        self.told.append(("forget", tp.partition))
+
 
 class ReplicaStage:
     def __init__(

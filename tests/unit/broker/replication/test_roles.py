@@ -117,7 +117,8 @@ def test_a_replica_that_was_moved_away_is_set_aside(stage: ReplicaStage, tmp_pat
     stage.roles.set_strays_aside()
     assert refusal(stage.replicas.find, ORDERS) is ErrorCode.NOT_LEADER_OR_FOLLOWER
     assert ORDERS not in stage.copies.following
-    assert stage.listener.told == ([("lead", 5), ("resign", 5)] if leader == 0 else [])
+    led = [("lead", 5), ("resign", 5)] if leader == 0 else []
+    assert stage.listener.told == [*led, ("forget", 0)]
     (left,) = [path.name for path in (tmp_path / "0").iterdir() if path.is_dir()]
     assert parse(left) == LogName(LogKind.STRAY, ORDERS)
     known_on(stage, 0, 1)

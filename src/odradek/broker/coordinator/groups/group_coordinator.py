@@ -118,6 +118,10 @@ class GroupCoordinator:
         if tp.topic == OFFSETS_TOPIC:
             self._table.resign(tp.partition, leader_epoch)
 
+    def forget(self, tp: TopicPartition) -> None:
+        if tp.topic == OFFSETS_TOPIC:
+            self._table.removed(tp.partition)
+
     def _watch(self, held: GroupEntry) -> None:
         self.offsets.watch_transactions(held)
 

@@ -31,6 +31,7 @@ class GroupTable:
         self.thrown_away = unwatch
         self.states = StateTable("groups", group_log, clock, self)
         self.lead, self.resign, self.stop = self.states.lead, self.states.resign, self.states.stop
+        self.removed = self.states.removed
         self.forget, self.all, self.after_replay = self.states.forget, self.states.all, self.states.after_replay
 
     def load(self, partition: int) -> Iterable[GroupEntry]:

@@ -20,6 +20,8 @@ from odradek.broker.coordinator.state.state_log_writer import StateEntry
 
 log = get_logger(__name__)
 
+_BEFORE_ALL = -1  # a leader epoch
+
 EntryT = TypeVar("EntryT", bound=StateEntry)
 _Entry = TypeVar("_Entry", bound=StateEntry)
 
@@ -104,10 +106,17 @@ class StateTable(Generic[_Entry]):
             self._end_leadership(partition)
             self._epochs[partition] = epoch
 
+    def removed(self, partition: int) -> None:
+        """Resign, and forget the epochs of a partition that was deleted or moved away: one of the same name has its
+        own, from 0 on."""
+        with self._lock:
+            self._end_leadership(partition)
+            self._epochs[partition] = _BEFORE_ALL
+
     def epoch_of(self, partition: int) -> int:
         """The leader epoch in which this broker leads the partition, or the next leader's: that of an entry only if the
         entry isn't gone after it was asked for."""
-        return self._epochs.get(partition, -1)
+        return self._epochs.get(partition, _BEFORE_ALL)
 
     def _end_leadership(self, partition: int) -> None:
         if self._leaderships.pop(partition, None) is None:

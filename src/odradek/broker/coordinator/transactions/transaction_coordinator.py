@@ -94,6 +94,10 @@ class TransactionCoordinator:
         if tp.topic == TRANSACTIONS_TOPIC:
             self._table.resign(tp.partition, leader_epoch)
 
+    def forget(self, tp: TopicPartition) -> None:
+        if tp.topic == TRANSACTIONS_TOPIC:
+            self._table.removed(tp.partition)
+
     def load(self, partition: int) -> Iterable[TransactionEntry]:
         return [TransactionEntry(each, self._log, partition) for each in self._log.replay(partition).values()]
 
