@@ -31,7 +31,7 @@ from odradek.protocol.messages.update_metadata import UpdateMetadataRequest
 
 from .conftest import unused_name
 from .kafka_pair import KafkaPair
-from .own_broker import batch_of, produce_request
+from .own_broker import batch_of, produce, produce_request
 
 NOBODY = 99
 WAIT_MS = 30_000
@@ -180,6 +180,26 @@ def test_brokers_of_the_past(pair: KafkaPair, request_: Any) -> None:
 
 
 # ---- transactions
+
+
+@pytest.mark.parametrize(("mark", "first_version"), [(-3, 7), (-4, 8), (-5, 9), (-6, None)])
+def test_marks_that_a_version_does_not_know(pair: KafkaPair, mark: int, first_version: int | None) -> None:
+    asked = ListOffsetsPartition(partition_index=0, timestamp=mark, current_leader_epoch=-1)
+    request = ListOffsetsRequest(replica_id=-1, topics=[ListOffsetsTopic(name=pair.topic, partitions=[asked])])
+    for version in range(1, 10):
+        codes = [answer.topics[0].partitions[0].error_code for answer in pair.ask(request, version)]
+        is_known = first_version is not None and version >= first_version
+        assert codes == [ErrorCode.NONE if is_known else ErrorCode.UNSUPPORTED_VERSION] * 2, version
+
+
+@pytest.mark.parametrize(("size", "code"), [(50, ErrorCode.NONE), (200, ErrorCode.RECORD_LIST_TOO_LARGE)])
+def test_batches_larger_than_a_segment(pair: KafkaPair, size: int, code: ErrorCode) -> None:
+    topic = unused_name()
+    config = [CreatableTopicConfig(name="segment.bytes", value="200")]
+    created = CreatableTopic(name=topic, num_partitions=1, replication_factor=1, configs=config)
+    pair.ask(CreateTopicsRequest(topics=[created], timeout_ms=WAIT_MS))
+    results = [produce(client, topic, batch_of(b"x" * size)).error_code for client in (pair.ours, pair.theirs)]
+    assert results == [code] * 2
 
 
 def test_kafka_14402_records_of_no_transaction_leave_none_hanging(pair: KafkaPair) -> None:

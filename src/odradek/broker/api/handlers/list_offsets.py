@@ -31,6 +31,9 @@ from odradek.protocol.messages.list_offsets import (
 CONSUMER = -1
 DEBUGGER = -2
 FIRST_WITH_NOT_AVAILABLE = 5
+FIRST_WITH_MARK = {LATEST: 0, EARLIEST: 0, MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9}
+
+NEVER = 2**15
 
 # (timestamp, offset); both -1 where nothing fits
 NONE_FOUND = (-1, -1)
@@ -72,6 +75,8 @@ def _partition(
     answer = ListOffsetsPartitionResponse(partition_index=asked.partition_index)
     try:
         partition = ctx.broker.replicas.find(TopicPartition(topic, asked.partition_index))
+        if asked.timestamp < 0 and ctx.version < FIRST_WITH_MARK.get(asked.timestamp, NEVER):
+            raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
         partition.check_epoch(asked.current_leader_epoch, only_leader=request.replica_id != DEBUGGER)
         timestamp, offset = _look_up(partition, asked.timestamp, request)
     except KafkaError as error:
@@ -98,8 +103,6 @@ def _look_up(partition: Partition, timestamp: int, request: ListOffsetsRequest) 
         return -1, log.log_start_offset
     if timestamp == LATEST_TIERED:
         return NONE_FOUND
-    if timestamp < LATEST_TIERED:
-        raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
     found = log.max_timestamp() if timestamp == MAX_TIMESTAMP else log.find_offset_by_timestamp(timestamp)
     if found is None or found.offset >= _visible_end(partition, request):
         _check_available(partition, request)
