@@ -153,7 +153,8 @@ def test_cve_2018_17196_a_transaction_s_batches_need_the_right_to_its_id(cluster
 
 
 def audited(cluster: Cluster) -> set[tuple[str, str]]:
-    lines = (cluster.directory / "logs" / "odradek-audit.log").read_text().splitlines()
+    files = (cluster.directory / "logs").glob("odradek-audit*.log")
+    lines = [line for file in files for line in file.read_text().splitlines()]
     return {(entry["event"], entry["request"]) for entry in map(json.loads, lines)}
 
 

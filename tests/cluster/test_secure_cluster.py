@@ -125,8 +125,8 @@ def test_passwords_are_in_no_process_list_and_in_no_file_but_their_own(odradek_s
 
 
 def audited(cluster: OdradekCluster, event: str) -> list[dict[str, str]]:
-    (file,) = cluster.data_dir.glob("broker-*/*/odradek-audit.log")
-    entries = [json.loads(line) for line in file.read_text().splitlines()]
+    files = cluster.data_dir.glob("broker-*/*/odradek-audit*.log")
+    entries = [json.loads(line) for file in sorted(files) for line in file.read_text().splitlines()]
     return [entry for entry in entries if entry["event"] == event]
 
 

@@ -80,7 +80,7 @@ def watched_listeners(
 
 def _record_refused_certificates(listeners: Mapping[str, ListenerSecurity], audit: AuditLog) -> None:
     def recording(listener: str) -> Callable[[str, str], None]:
-        return lambda host, reason: audit.record(login_failure(host, listener, reason))
+        return lambda host, reason: audit.record_refusal(login_failure(host, listener, reason))
 
     for name, security in listeners.items():
         if security.tls is not None:

@@ -98,7 +98,7 @@ def start_audit_log(config: BrokerConfig, clock: Clock, started: ExitStack) -> A
 def _record_denial(
     audit: AuditLog, requester: Requester, operation: AclOperation, kind: ResourceType, name: str
 ) -> None:
-    audit.record(
+    audit.record_refusal(
         {
             "event": "denied",
             "principal": str(requester.principal),

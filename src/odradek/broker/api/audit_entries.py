@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from odradek.base.errors import ErrorCode
 from odradek.broker.api.context import RequestContext
-from odradek.broker.security.audit_log import Entry
+from odradek.broker.security.audit_log import AuditLog, Entry
 from odradek.protocol.api_keys import ApiKey
 from odradek.protocol.schema import Request, Struct
 
@@ -63,9 +63,11 @@ def change_entry(request: Request, ctx: RequestContext) -> Entry:
     }
 
 
-def outcome_of(response: object) -> list[str]:
-    """The names of the errors that the response holds, each once."""
-    return sorted({ErrorCode(code).name for code in _codes(response) if code}) or ["NONE"]
+def record_outcome(audit: AuditLog, entry: Entry, response: object) -> None:
+    """Record the change, or that nothing of it was done."""
+    codes = set(_codes(response))
+    record = audit.record_change if ErrorCode.NONE in codes else audit.record_refusal
+    record({**entry, "errors": sorted({ErrorCode(code).name for code in codes if code}) or ["NONE"]})
 
 
 def _names(value: Struct) -> dict[str, object]:
@@ -88,13 +90,13 @@ def _bounded(value: object) -> object:
 
 
 def _codes(value: object) -> Iterator[int]:
+    """Errors of what was asked for, and other errors of the whole: that there is none says nothing of its parts."""
     if isinstance(value, list):
         for each in value:
             yield from _codes(each)
     elif isinstance(value, Struct):
-        for name in value.FIELDS:
-            held = getattr(value, name)
-            if name == "error_code":
-                yield held
-            elif isinstance(held, Struct | list):
-                yield from _codes(held)
+        parts = [code for name in value.FIELDS for code in _codes(getattr(value, name))]
+        yield from parts
+        own = getattr(value, "error_code", None)
+        if own or (own is not None and not parts):
+            yield own

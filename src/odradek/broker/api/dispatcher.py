@@ -15,7 +15,7 @@ from time import monotonic_ns
 
 from odradek.base.file_slice import COPIED_BYTES_MAX
 from odradek.base.logs import get_logger
-from odradek.broker.api.audit_entries import CHANGES, change_entry, outcome_of
+from odradek.broker.api.audit_entries import CHANGES, change_entry, record_outcome
 from odradek.broker.api.context import Answer, BrokerServices, RequestContext
 from odradek.broker.api.handlers.api_versions import unsupported_version
 from odradek.broker.api.registry import HANDLERS, LATER, Handler, Outcome, handler_of
@@ -164,7 +164,7 @@ def _is_served_from_the_start(request: InboundRequest) -> bool:
 def _send(ctx: RequestContext, response: Answer | None) -> None:
     header, request = ctx.header, ctx.request
     if ctx.audit_entry is not None and ctx.broker.security.audit is not None:
-        ctx.broker.security.audit.record({**ctx.audit_entry, "errors": outcome_of(response)})
+        record_outcome(ctx.broker.security.audit, ctx.audit_entry, response)
     if ctx.broker.quotas.is_limiting:
         response = throttled(ctx, response)
     request.on_sent = ctx.sent

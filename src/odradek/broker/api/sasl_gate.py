@@ -205,7 +205,7 @@ class SaslGate:
         if self._audit is not None:
             principal = str(KafkaPrincipal(USER_TYPE, user)) if user else ""
             host, listener = connection.client_host, connection.listener_name
-            self._audit.record(login_failure(host, listener, f"{mechanism}: {reason}", principal))
+            self._audit.record_refusal(login_failure(host, listener, f"{mechanism}: {reason}", principal))
 
     def _fail(self, request: InboundRequest, answer: Sequence[Chunk] | None) -> None:
         rejection = _Rejection(request, answer, self._failure_delay_ms)

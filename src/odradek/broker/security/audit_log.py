@@ -2,6 +2,9 @@
 
     {"time": "…", "event": "denied", "principal": "User:eve", "host": "10.0.0.7", "request": "PRODUCE", …}
 
+What was done and what was refused have files of their own, each half of the size, and threads of their own: who may do
+nothing can have as many requests refused as he likes, and would push out what others did.
+
 Entries are handed to a thread by a bounded queue, so that a slow disk delays no request; entries that found it full are
 counted, and the next line tells how many were lost. Entries are made of names, never of values, and hold no secret.
 """
@@ -17,7 +20,9 @@ from odradek.base.threads import SupervisedThread
 log = get_logger(__name__)
 
 FILE_NAME = "odradek-audit.log"
+REFUSED_FILE_NAME = "odradek-audit-refused.log"
 FILES_KEPT = 4
+"""Files of changes, and of refusals."""
 _QUEUED_MAX = 10_000
 
 Entry = dict[str, object]
@@ -38,13 +43,42 @@ def login_failure(host: str, listener: str, reason: str, principal: str = "") ->
 class AuditLog:
     def __init__(self, directory: Path, max_bytes: int, clock: Clock) -> None:
         """`max_bytes`: of all files together."""
-        self._path = directory / FILE_NAME
+        self._changes = _Lines(directory / FILE_NAME, max_bytes // 2, clock)
+        self._refusals = _Lines(directory / REFUSED_FILE_NAME, max_bytes // 2, clock)
+
+    @property
+    def lost(self) -> int:
+        return self._changes.lost + self._refusals.lost
+
+    def start(self) -> None:
+        self._changes.start()
+        self._refusals.start()
+
+    def stop(self) -> None:
+        """Write the queued entries, and end."""
+        self._changes.stop()
+        self._refusals.stop()
+
+    def record_change(self, entry: Entry) -> None:
+        """Any thread; never blocks."""
+        self._changes.record(entry)
+
+    def record_refusal(self, entry: Entry) -> None:
+        """Record what was not done, too: a change that failed, a login. Any thread; never blocks."""
+        self._refusals.record(entry)
+
+
+class _Lines:
+    """Entries of one kind."""
+
+    def __init__(self, path: Path, max_bytes: int, clock: Clock) -> None:
+        self._path = path
         self._file_bytes_max = max(1, max_bytes // FILES_KEPT)
         self._clock = clock
         self._queue: queue.Queue[Entry | None] = queue.Queue(_QUEUED_MAX)
         self.lost = 0
         self._lost_reported = 0
-        self._thread = SupervisedThread(target=self._run, name="audit-log")
+        self._thread = SupervisedThread(target=self._run, name=path.stem.removeprefix("odradek-"))
 
     def start(self) -> None:
         self._path.parent.mkdir(parents=True, exist_ok=True)
@@ -81,7 +115,7 @@ class AuditLog:
 
     def _rotate(self) -> None:
         for number in range(FILES_KEPT - 1, 0, -1):
-            older = self._path.with_name(f"{FILE_NAME}.{number}")
-            newer = self._path if number == 1 else self._path.with_name(f"{FILE_NAME}.{number - 1}")
+            older = self._path.with_name(f"{self._path.name}.{number}")
+            newer = self._path if number == 1 else self._path.with_name(f"{self._path.name}.{number - 1}")
             if newer.exists():
                 newer.replace(older)

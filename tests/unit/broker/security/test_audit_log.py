@@ -5,15 +5,25 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import pytest
+
 from odradek.base.clock import SYSTEM_CLOCK
-from odradek.broker.api.audit_entries import change_entry, outcome_of
-from odradek.broker.security.audit_log import FILE_NAME, FILES_KEPT, AuditLog
+from odradek.broker.api.audit_entries import change_entry, record_outcome
+from odradek.broker.security.audit_log import FILE_NAME, FILES_KEPT, REFUSED_FILE_NAME, AuditLog
 from odradek.broker.security.principal import KafkaPrincipal
 from odradek.protocol.api_keys import ApiKey
 from odradek.protocol.messages import alter_user_scram_credentials as scram
 from odradek.protocol.messages import incremental_alter_configs as configs
-from odradek.protocol.messages.create_topics import CreatableTopicResult, CreateTopicsResponse
+from odradek.protocol.messages.alter_client_quotas import AlterClientQuotasResponse, EntityData, EntryResult
+from odradek.protocol.messages.create_topics import CreatableTopicConfigs, CreatableTopicResult, CreateTopicsResponse
+from odradek.protocol.messages.delete_acls import DeleteAclsFilterResult, DeleteAclsResponse
+from odradek.protocol.messages.elect_leaders import ElectLeadersResponse, PartitionResult, ReplicaElectionResult
+from odradek.protocol.messages.expire_delegation_token import ExpireDelegationTokenResponse
 from odradek.protocol.messages.renew_delegation_token import RenewDelegationTokenRequest
+from odradek.protocol.schema import Response
+
+ELECTED = ReplicaElectionResult(topic="t", partition_result=[PartitionResult()])
+NOT_ELECTED = ReplicaElectionResult(topic="t", partition_result=[PartitionResult(error_code=84)])
 
 
 def context(key: ApiKey) -> Any:
@@ -29,15 +39,18 @@ def context(key: ApiKey) -> Any:
 def test_files_are_bounded_and_hold_one_entry_a_line(tmp_path: Path) -> None:
     audit = AuditLog(tmp_path, 4000, SYSTEM_CLOCK)
     audit.start()
+    audit.record_change({"event": "change", "name": "line\nbreak"})
     for number in range(200):
-        audit.record({"event": "denied", "number": number, "name": "line\nbreak"})
+        audit.record_refusal({"event": "denied", "number": number, "name": "line\nbreak"})
     audit.stop()
     files = sorted(tmp_path.iterdir())
-    assert len(files) == FILES_KEPT
+    assert len(files) == FILES_KEPT + 1
     assert sum(path.stat().st_size for path in files) <= 4000
-    lines = [json.loads(line) for line in (tmp_path / FILE_NAME).read_text().splitlines()]
+    lines = [json.loads(line) for line in (tmp_path / REFUSED_FILE_NAME).read_text().splitlines()]
     assert lines[-1]["number"] == 199
     assert lines[-1]["name"] == "line\nbreak"
+    (change,) = map(json.loads, (tmp_path / FILE_NAME).read_text().splitlines())
+    assert change["event"] == "change", "refusals push out no change"
     assert audit.lost == 0
 
 
@@ -45,7 +58,7 @@ def test_a_disk_that_fails_is_counted(tmp_path: Path) -> None:
     audit = AuditLog(tmp_path / "sub", 65536, SYSTEM_CLOCK)
     audit.start()
     (tmp_path / "sub").rmdir()
-    audit.record({"event": "denied"})
+    audit.record_refusal({"event": "denied"})
     audit.stop()
     assert audit.lost == 1
 
@@ -69,7 +82,33 @@ def test_secrets_stay_out() -> None:
         assert "User:alice" in shown
 
 
-def test_outcomes_are_the_errors_of_the_answer() -> None:
-    answer = CreateTopicsResponse(topics=[CreatableTopicResult(error_code=29), CreatableTopicResult(error_code=0)])
-    assert outcome_of(answer) == ["TOPIC_AUTHORIZATION_FAILED"]
-    assert outcome_of(CreateTopicsResponse()) == ["NONE"]
+DENIED, DONE = CreatableTopicResult(error_code=29), CreatableTopicResult(configs=[CreatableTopicConfigs(name="x")])
+
+
+@pytest.mark.parametrize(
+    ("answer", "errors", "file"),
+    [
+        (CreateTopicsResponse(topics=[DONE]), ["NONE"], FILE_NAME),
+        (CreateTopicsResponse(topics=[DENIED, DONE]), ["TOPIC_AUTHORIZATION_FAILED"], FILE_NAME),
+        (CreateTopicsResponse(topics=[DENIED]), ["TOPIC_AUTHORIZATION_FAILED"], REFUSED_FILE_NAME),
+        (CreateTopicsResponse(), ["NONE"], REFUSED_FILE_NAME),
+        (DeleteAclsResponse(filter_results=[DeleteAclsFilterResult(error_code=31)]), None, REFUSED_FILE_NAME),
+        (AlterClientQuotasResponse(entries=[EntryResult(entity=[EntityData(entity_type="user")])]), None, FILE_NAME),
+        (ExpireDelegationTokenResponse(error_code=62), ["DELEGATION_TOKEN_NOT_FOUND"], REFUSED_FILE_NAME),
+        (ExpireDelegationTokenResponse(), ["NONE"], FILE_NAME),
+        (ElectLeadersResponse(error_code=31), None, REFUSED_FILE_NAME),
+        (ElectLeadersResponse(replica_election_results=[ELECTED]), None, FILE_NAME),
+        (ElectLeadersResponse(replica_election_results=[NOT_ELECTED]), None, REFUSED_FILE_NAME),
+    ],
+)
+def test_what_was_done_and_what_was_not_are_kept_apart(
+    tmp_path: Path, answer: Response, errors: list[str] | None, file: str
+) -> None:
+    audit = AuditLog(tmp_path, 4000, SYSTEM_CLOCK)
+    audit.start()
+    record_outcome(audit, {"event": "change"}, answer)
+    audit.stop()
+    (path,) = tmp_path.iterdir()
+    assert path.name == file
+    if errors is not None:
+        assert json.loads(path.read_text())["errors"] == errors

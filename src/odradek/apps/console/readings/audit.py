@@ -7,13 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from odradek.base.errors import FatalError
-from odradek.broker.security.audit_log import FILE_NAME
+from odradek.broker.security.audit_log import FILE_NAME, REFUSED_FILE_NAME
 from odradek.client.cluster_client import ClusterClient
 from odradek.model.acls import AclOperation, PatternType, PermissionType, ResourceType
 
 ENTRIES_MAX = 500
 _TAIL_BYTES = 256 << 10
-_BELOW = (FILE_NAME, f"*/{FILE_NAME}", f"broker-*/*/{FILE_NAME}")
+_BELOW = [f"{place}{name}" for name in (FILE_NAME, REFUSED_FILE_NAME) for place in ("", "*/", "broker-*/*/")]
 
 _NUMBERED: Mapping[str, type[ResourceType | PatternType | AclOperation | PermissionType]] = {
     "resource_type": ResourceType,
