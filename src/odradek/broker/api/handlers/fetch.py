@@ -59,13 +59,13 @@ CONVERTER = ThreadPoolExecutor(max_workers=1, thread_name_prefix="down-conversio
 @handles(ApiKey.FETCH, versions="0-17", may_block=False)
 def fetch(request: FetchRequest, ctx: RequestContext) -> Response | Outcome:
     terms = _terms(request, ctx)
-    ctx.is_from_broker = terms.replica_id >= 0
+    ctx.is_from_broker = terms.replica_id >= 0 and authorized_on_cluster(ctx, AclOperation.CLUSTER_ACTION)
     try:
         session, targets, full = _session(request, terms, ctx)
     except KafkaError as error:
         return FetchResponse(error_code=error.code)
     if ctx.broker.authorizer is not None:
-        targets = _authorized(targets, ctx)
+        targets = _authorized(targets, terms, ctx)
     answer = ctx.reply_with(partial(_response, ctx, request, session, full))
     if ctx.version < FIRST_WITH_BATCH_V2:
         answer = _on_converter(answer)
@@ -73,11 +73,12 @@ def fetch(request: FetchRequest, ctx: RequestContext) -> Response | Outcome:
     return LATER
 
 
-def _authorized(targets: list[FetchTarget], ctx: RequestContext) -> list[FetchTarget]:
-    """Refuses the targets that the principal may not read, in this answer and not in the session."""
+def _authorized(targets: list[FetchTarget], terms: FetchTerms, ctx: RequestContext) -> list[FetchTarget]:
+    """Refuses the targets that the principal may not read, in this answer and not in the session. Who says that it is
+    a follower, and may not be one, gets nothing, also not the follower's place among the sessions."""
     if ctx.is_from_broker:
-        if authorized_on_cluster(ctx, AclOperation.CLUSTER_ACTION):
-            return targets
+        return targets
+    if terms.replica_id >= 0:
         denied = frozenset(target.partition.topic for target in targets)
     else:
         denied = denied_topics(
@@ -138,7 +139,7 @@ def _session(
             sessions.close(request.session_id)
         session = None
         if request.session_epoch == INITIAL_EPOCH:
-            session = sessions.open(named, by_topic_id=by_id, is_follower=terms.replica_id >= 0)
+            session = sessions.open(named, by_topic_id=by_id, is_follower=ctx.is_from_broker)
         return session, [target for _, target in named], True
     session = sessions.resume(request.session_id, request.session_epoch, by_topic_id=by_id)
     session.update(named, _forgotten(request, by_id))
