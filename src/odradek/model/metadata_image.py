@@ -75,10 +75,21 @@ class MetadataImage:
         names.pop(ZERO_UUID, None)
         return replace(self, controller_id=controller_id, brokers=dict(brokers), topics=topics, topic_names=names)
 
+    def deleted_since(self, before: "MetadataImage") -> list[str]:
+        """Names of the topics that were deleted; also of those that were created again since."""
+        return [
+            name
+            for name, topic in before.topics.items()
+            if (now := self.topics.get(name)) is not topic and (now is None or _are_different(topic.id, now.id))
+        ]
+
+
+def _are_different(one: UUID, other: UUID) -> bool:
+    return ZERO_UUID not in (one, other) and one != other
+
 
 def _merged(known: TopicImage | None, update: TopicUpdate) -> dict[int, PartitionImage]:
-    is_another_topic = known is not None and ZERO_UUID not in (known.id, update.id) and known.id != update.id
-    merged = dict(known.partitions) if known is not None and not is_another_topic else {}
+    merged = dict(known.partitions) if known is not None and not _are_different(known.id, update.id) else {}
     for number, partition in update.partitions.items():
         if partition is None:
             merged.pop(number, None)

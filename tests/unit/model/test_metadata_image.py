@@ -53,3 +53,17 @@ def test_a_full_update_leaves_nothing_that_it_does_not_name():
     after = before.updated(0, BROKERS, [TopicUpdate("orders", FIRST, {0: led_by(1)})], is_full=True)
     assert list(after.topics) == ["orders"]
     assert after.topic_names == {FIRST: "orders"}
+
+
+def test_topics_that_were_deleted_by_an_update():
+    """Two requests may have become one: the topic has its name again, and is another one."""
+    before = image_of(*(TopicUpdate(name, UUID(int=id), {0: led_by(0)}) for id, name in enumerate("abc", start=1)))
+    news = [
+        TopicUpdate("a", UUID(int=1), {0: None}),
+        TopicUpdate("b", UUID(int=2), {0: None}),
+        TopicUpdate("b", UUID(int=9), {0: led_by(1)}),
+        TopicUpdate("c", ZERO_UUID, {0: led_by(1)}),
+        TopicUpdate("d", UUID(int=8), {0: led_by(1)}),
+    ]
+    assert before.updated(0, BROKERS, news).deleted_since(before) == ["a", "b"]
+    assert before.deleted_since(before) == []

@@ -57,7 +57,7 @@ def _publish(request: UpdateMetadataRequest, ctx: RequestContext) -> ErrorCode:
     cache.publish(after)
     if is_full:
         ctx.broker.roles.set_strays_aside()
-    for name in before.topics.keys() - after.topics.keys():
+    for name in after.deleted_since(before):
         ctx.broker.groups.forget_topic(name)
     return ErrorCode.NONE
 
