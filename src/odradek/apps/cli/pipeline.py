@@ -194,7 +194,7 @@ def replay(
     dry_run: Annotated[bool, Option("--dry-run", help="Show what would change; the default.")] = False,
     execute: Annotated[bool, Option("--execute, --yes", help="Do it.")] = False,
 ) -> None:
-    """Go back: the next run computes again from there. Tables give up later batches, topics get their rows again."""
+    """Go back: the next run computes again from there. Later batches leave the tables, topics get their rows again."""
     if (from_offset is None) == (from_time is None):
         raise WrongUsage("either --from-offset or --from-time is required")
     if dry_run and execute:
@@ -206,10 +206,10 @@ def replay(
     done = prepare(pipeline, from_offset=from_offset, from_time=from_time, dry_run=not execute)
     dimensions = {dimension.topic for dimension in pipeline.dimensions.values()}
     print_rows(replay_rows(done, dimensions), ("topic", "partition", "read_to", "from_offset"), Format.TABLE)
-    gives = "gave" if execute else "would give"
+    removed = "removed" if execute else "would be removed"
     for name, batches in done.retired.items():
         if batches:
-            note(f"{name} {gives} up {plural(batches, 'batch', 'batches')}, to be computed again")
+            note(f"{name}: {plural(batches, 'batch', 'batches')} {removed}, to be computed again")
     for name in done.kept_lake_tables:
         note(f"{name} keeps its rows: delete yourself those that would be duplicates")
     note("topics keep what was written, and get it again; windows and deduplication begin with empty state")
