@@ -253,6 +253,19 @@ def test_overflow_by_ends_gives_the_next_id_18660(epoch: int) -> None:
     assert decisions.next_producer(completed) == Producer(8, 0)
 
 
+def test_a_producer_with_the_next_id_waits_for_the_markers_of_the_id_before() -> None:
+    before = transaction(S.ONGOING, EPOCH_MAX - 1, client_version=2)
+    prepared = moved(end(before, Producer(7, EPOCH_MAX - 1), commit=True, version=2, new_id=8))
+    after = decisions.next_producer(prepared)
+    again = R(E.CONCURRENT_TRANSACTIONS)
+    assert decisions.add_partitions(prepared, after, [TP], 2, NOW, pending=True) == again
+    assert decisions.verify(prepared, after, [TP]) == {TP: E.CONCURRENT_TRANSACTIONS}
+    assert end(prepared, after, commit=False, version=2) == again
+    assert init(prepared, after) == again
+    stranger = R(E.INVALID_PRODUCER_ID_MAPPING)
+    assert decisions.add_partitions(prepared, Producer(9, 0), [TP], 2, NOW, pending=True) == stranger
+
+
 def test_a_fenced_producer_of_version_2_does_not_pass_for_a_repeated_end_19367() -> None:
     fenced = decisions.fence(transaction(S.ONGOING, 5, client_version=2), NOW)
     assert fenced.producer_epoch == 6

@@ -92,10 +92,12 @@ def init_producer_id(
 
 
 def _may_go_on(transaction: Transaction, expected: Producer) -> bool:
-    """A producer of the present id; or of the one before, if it had used up that one's epochs and lost the answer."""
+    """A producer of the present id; of the next one, before the markers are written; or of the one before, if it had
+    used up that one's epochs and lost the answer."""
     return (
         transaction.producer_epoch == NO_PRODUCER_EPOCH
         or expected.id == transaction.producer_id
+        or _is_next(transaction, expected)
         or (expected.id == transaction.previous_producer_id and is_exhausted(expected.epoch))
     )
 
@@ -197,6 +199,8 @@ def end(
         and producer.epoch == EPOCH_MAX - 1
         and transaction.producer_epoch == 0
     )
+    if _is_next(transaction, producer):
+        return Refused(ErrorCode.CONCURRENT_TRANSACTIONS)
     if producer.id != transaction.producer_id and not repeated_after_overflow:
         return Refused(ErrorCode.INVALID_PRODUCER_ID_MAPPING)
     is_repeated = repeated_after_overflow or (
@@ -299,7 +303,15 @@ def expire(transaction: Transaction) -> Transaction:
     return transaction.move_to(_S.DEAD)
 
 
+def _is_next(transaction: Transaction, producer: Producer) -> bool:
+    """Return whether the producer has the id that follows one whose epochs are used up: its EndTxn was answered, and
+    the markers with the id before are not all written yet."""
+    return transaction.next_producer_id != NO_PRODUCER_ID and producer == next_producer(transaction)
+
+
 def _wrong_producer(transaction: Transaction, producer: Producer) -> ErrorCode:
+    if _is_next(transaction, producer):
+        return ErrorCode.CONCURRENT_TRANSACTIONS
     if producer.id != transaction.producer_id:
         return ErrorCode.INVALID_PRODUCER_ID_MAPPING
     if producer.epoch != transaction.producer_epoch:
