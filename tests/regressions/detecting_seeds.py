@@ -20,6 +20,13 @@ DETECTING_SEEDS: dict[str, tuple[int, ...]] = {
     "KAFKA-19999: a marker that is written already is refused": (14,),
     "franz-go 1348: the list of aborted transactions is out of order": (11,),
     "KAFKA-12153: producer state keeps what was truncated": (2,),
+    "KAFKA-15449: offsets in a transaction are not verified": (3,),
+    "KAFKA-14055: compaction drops markers of transactions with records": (10,),
+    "KAFKA-6052, KAFKA-5202: markers for a deleted topic are waited for": (3,),
+    "KAFKA-13099: ids that expire together have to be one batch": (3,),
+    "KAFKA-9666, KAFKA-20090: a producer is given the last epoch": (10,),
+    "KAFKA-19367: a fence raises the epoch twice": (17,),
+    "KAFKA-18660: after the last epoch the id of before is answered": (10,),
     "KIP-320: a fetch in another epoch is answered": (17,),
     "KIP-380: requests to a former registration of a broker are obeyed": (7,),
     "KAFKA-13790: a directive of the present leader epoch is obeyed again": (11,),
@@ -51,13 +58,3 @@ DETECTING_SEEDS: dict[str, tuple[int, ...]] = {
     "KAFKA-3919: a torn tail stays in the log after a power failure": (2,),
     "a topic is deleted without waiting for the brokers that are away": (0,),
 }
-
-NOT_FOUND = frozenset(
-    {
-        "an answer to a former registration of a broker ends the deletion that was begun for the present one",
-        "KAFKA-15449: offsets in a transaction are not verified",
-        "KAFKA-14055: compaction drops markers of transactions with records",
-        "KAFKA-9235: coordinators keep their state after StopReplica",
-    }
-)
-"""Planted bugs that no story of today has found yet; docs/simulation.md tells how many were tried."""

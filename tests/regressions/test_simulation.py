@@ -9,7 +9,7 @@ from concurrent.futures import ProcessPoolExecutor
 
 import pytest
 
-from .detecting_seeds import DETECTING_SEEDS, NOT_FOUND
+from .detecting_seeds import DETECTING_SEEDS
 from .mutants import MUTANTS
 from .seed_runs import first_failure, process_with_fixed_hashes, simulate_twice
 
@@ -64,11 +64,7 @@ def test_a_seed_that_fails_fails_again_in_the_same_way(mutant: str, process: Pro
 @pytest.mark.timeout(600)
 @pytest.mark.parametrize(
     "mutant",
-    [
-        pytest.param(name, marks=() if name in DETECTING_SEEDS else pytest.mark.soak)
-        for name in MUTANTS
-        if name not in NOT_FOUND
-    ],
+    [pytest.param(name, marks=() if name in DETECTING_SEEDS else pytest.mark.soak) for name in MUTANTS],
 )
 def test_a_bug_that_was_planted_is_found(mutant: str, process: ProcessPoolExecutor) -> None:
     known = DETECTING_SEEDS.get(mutant, ())

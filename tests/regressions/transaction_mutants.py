@@ -8,9 +8,11 @@ import pytest
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.broker.coordinator.groups import group_offsets
 from odradek.broker.coordinator.groups.group_entry import GroupWriter, OffsetWrite
+from odradek.broker.coordinator.state import state_log_writer
 from odradek.broker.coordinator.state.state_log import StateLog
-from odradek.broker.coordinator.transactions import transaction_log
+from odradek.broker.coordinator.transactions import marker_sender, transaction_log
 from odradek.broker.coordinator.transactions.core import decisions
+from odradek.broker.coordinator.transactions.core.transaction import Transaction
 from odradek.broker.coordinator.transactions.marker_sender import MarkerSender
 from odradek.broker.coordinator.transactions.transaction_coordinator import TransactionCoordinator
 from odradek.broker.coordinator.transactions.transaction_log import TransactionLog
@@ -18,9 +20,11 @@ from odradek.broker.log.core.cleaned_transactions import CleanedTransactions
 from odradek.broker.log.core.producer_state import ProducerStates
 from odradek.broker.log.core.verification import VERIFICATION_OFF, Verifications
 from odradek.broker.log.files import log_truncation
+from odradek.broker.log.files.log_files import LogFiles
 from odradek.broker.log.files.partition_log import PartitionLog
 from odradek.broker.replication.committed_log import CommittedLog
 from odradek.broker.replication.leader.transactional_appends import TransactionalAppends
+from odradek.model.topology import NO_LEADER
 
 Plant = Callable[[pytest.MonkeyPatch], None]
 
@@ -166,6 +170,54 @@ def producers_survive_truncation(patch: pytest.MonkeyPatch) -> None:
     patch.setattr(log_truncation, "rebuild_producers", lambda *_: None)
 
 
+def markers_of_deleted_topics_wait(patch: pytest.MonkeyPatch) -> None:
+    """A partition that is not in the metadata has no leader yet."""
+    route = MarkerSender._route
+
+    def routed(self: Any, ending: Any, partitions: Any) -> None:
+        gone = [tp for tp in partitions if self._metadata.image.partition(tp) is None]
+        if gone:
+            self._send_to(marker_sender._Part(ending, gone, NO_LEADER))
+        route(self, ending, [tp for tp in partitions if tp not in gone])
+
+    patch.setattr(MarkerSender, "_route", routed)
+
+
+def expired_ids_are_one_batch(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(state_log_writer, "_TOO_LARGE", frozenset())
+
+
+def last_epoch_is_given(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(Transaction, "is_exhausted", property(lambda self: False))
+
+
+def fence_raises_twice(patch: pytest.MonkeyPatch) -> None:
+    fence = decisions.fence
+
+    def fenced(transaction: Any, now_ms: int) -> Any:
+        return fence(transaction, now_ms)._replace(producer_epoch=transaction.producer_epoch + 2)
+
+    patch.setattr(decisions, "fence", fenced)
+
+
+def answer_has_former_id(patch: pytest.MonkeyPatch) -> None:
+    patch.setattr(decisions, "next_producer", lambda moved: decisions.Producer(moved.producer_id, moved.producer_epoch))
+
+
+def log_goes_on_after_failed_append(patch: pytest.MonkeyPatch) -> None:
+    """The producers' state changes before the write, and what was written before it failed stays in the file."""
+    write = PartitionLog._write
+
+    def written(self: Any, data: Any, infos: Any, max_timestamp: int, staged: Any) -> None:
+        if staged.entries:
+            self.producers.commit(staged, infos[-1].last_offset + 1)
+        write(self, data, infos, max_timestamp, staged)
+
+    patch.setattr(PartitionLog, "_write", written)
+    patch.setattr(LogFiles, "undo_append", lambda *_: None)
+    patch.setattr(LogFiles, "fail", LogFiles.storage_error)
+
+
 TRANSACTION_MUTANTS: dict[str, Plant] = {
     "KAFKA-14402: a batch of a transaction is appended without asking its coordinator": without_verification,
     "a transaction coordinator that takes over begins with nothing": without_replay,
@@ -188,4 +240,10 @@ TRANSACTION_MUTANTS: dict[str, Plant] = {
     "franz-go 1348: the list of aborted transactions is out of order": aborted_ones_are_out_of_order,
     "KAFKA-14055: compaction drops markers of transactions with records": markers_go_with_the_first_cleaning,
     "KAFKA-12153: producer state keeps what was truncated": producers_survive_truncation,
+    "KAFKA-6052, KAFKA-5202: markers for a deleted topic are waited for": markers_of_deleted_topics_wait,
+    "KAFKA-13099: ids that expire together have to be one batch": expired_ids_are_one_batch,
+    "KAFKA-9666, KAFKA-20090: a producer is given the last epoch": last_epoch_is_given,
+    "KAFKA-19367: a fence raises the epoch twice": fence_raises_twice,
+    "KAFKA-18660: after the last epoch the id of before is answered": answer_has_former_id,
+    "KAFKA-6683, KAFKA-7866: a log goes on after a failed append, with what that left": log_goes_on_after_failed_append,
 }

@@ -82,7 +82,7 @@ class Actions:
         self._cluster.trace.append(f"{tp} is to move to {target}")
         self._cluster.world.enqueue(ReassignmentsAsked({tp: target}, lambda value: None))
 
-    def _scratch_topics(self) -> list[str]:
+    def scratch_topics(self) -> list[str]:
         return [
             name
             for name in self._cluster.world.znodes.topics
@@ -90,7 +90,7 @@ class Actions:
         ]
 
     def topic_is_created(self) -> None:
-        if len(self._scratch_topics()) >= SCRATCH_TOPICS_MAX:
+        if len(self.scratch_topics()) >= SCRATCH_TOPICS_MAX:
             return
         tp = TopicPartition(f"scratch-{next(self._scratch)}", 0)
         replicas = tuple(self._cluster.chance.sample(self._cluster.broker_ids, self._cluster.chance.choice((2, 3))))
@@ -100,14 +100,16 @@ class Actions:
 
     def topic_is_deleted(self) -> None:
         """Delete a topic, one of which no broker that is away has a replica if there is one."""
-        if topics := self._scratch_topics():
+        if topics := self.scratch_topics():
             away = self._cluster.brokers.keys() - self._cluster.world.znodes.registered.keys()
             others = [name for name in topics if not away & self._brokers_of(name)]
-            topic = self._cluster.chance.choice(others or topics)
-            self._cluster.trace.append(f"topic {topic} is to be deleted")
-            self._cluster.world.mark_for_deletion(topic)
-            for tp in self._cluster.partitions_of(topic):
-                del self._cluster.producers[tp]
+            self.delete(self._cluster.chance.choice(others or topics))
+
+    def delete(self, topic: str) -> None:
+        self._cluster.trace.append(f"topic {topic} is to be deleted")
+        self._cluster.world.mark_for_deletion(topic)
+        for tp in self._cluster.partitions_of(topic):
+            del self._cluster.producers[tp]
 
     def _brokers_of(self, topic: str) -> set[int]:
         partitions = self._cluster.partitions_of(topic)

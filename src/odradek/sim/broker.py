@@ -1,6 +1,7 @@
 """One broker of the simulation: real logs, replicas, coordinator, gate and handlers; its threads and sockets are the
 simulator's (`replica_fetchers`, `broker_requests`)."""
 
+import errno
 import os
 from collections import deque
 from collections.abc import Callable, Sequence
@@ -29,12 +30,16 @@ from odradek.broker.coordinator.transactions.transaction_log import TransactionL
 from odradek.broker.log.compaction.log_cleaner import LogCleaner
 from odradek.broker.log.directories.log_dirs import LogDirs
 from odradek.broker.log.files.background import IMMEDIATE
+from odradek.broker.log.files.open_files import SegmentFile
+from odradek.broker.log.files.segment import Segment
+from odradek.broker.log.files.transaction_index import TransactionIndex
 from odradek.broker.purgatory.reaper import ExpirationReaper
 from odradek.broker.replication.core.isr import IsrChange
 from odradek.broker.replication.leader.marker_writer import MarkerWriter
 from odradek.broker.replication.partition_table import PartitionTable
 from odradek.broker.replication.replica_manager import ReplicaManager
 from odradek.client.broker_client import BrokerClient, ConnectionFailed
+from odradek.format.transaction_index import AbortedTransaction
 from odradek.model.metadata_image import MetadataCache
 from odradek.model.topology import TopicPartition
 from odradek.protocol.messages.add_partitions_to_txn import AddPartitionsToTxnRequest
@@ -47,6 +52,9 @@ from odradek.sim.broker_requests import NetworkChannels, Peers
 from odradek.sim.options import Options
 from odradek.sim.replica_fetchers import ReplicaFetchers
 
+TRANSACTIONAL_ID_EXPIRATION_MS = 60_000
+"""Ids expire only in the incident that is about it (`transaction_incidents`)."""
+
 _HANDLERS: dict[type, tuple[Callable[..., object], int]] = {
     LeaderAndIsrRequest: (leader_and_isr, 7),
     StopReplicaRequest: (stop_replica, 4),
@@ -58,6 +66,13 @@ _PEER_HANDLERS: dict[type, tuple[Callable[..., object], int]] = {
     WriteTxnMarkersRequest: (write_txn_markers, 1),
     AddPartitionsToTxnRequest: (add_partitions_to_txn, 4),
 }
+
+
+class UnwritableIndex(TransactionIndex):
+    __slots__ = ()
+
+    def append(self, aborted: AbortedTransaction) -> None:
+        raise OSError(errno.EIO, "Input/output error", str(self.path))
 
 
 class InlineGate(ControlGate):
@@ -110,6 +125,7 @@ def _config(broker_id: int, directories: tuple[str, ...], max_lag_ms: int) -> Br
             "group.initial.rebalance.delay.ms": "0",
             "offsets.topic.num.partitions": "1",
             "transaction.state.log.num.partitions": "1",
+            "transactional.id.expiration.ms": str(TRANSACTIONAL_ID_EXPIRATION_MS),
             "log.cleaner.dedupe.buffer.size": str(1 << 21),
         }
     )
@@ -125,7 +141,9 @@ class SimulatedBroker:
         clock: Clock,
         options: Options | None = None,
         peers: Peers | None = None,
+        on_failure: Callable[[], None] = lambda: None,
     ) -> None:
+        """`on_failure`: a directory has gone offline."""
         self.id = broker_id
         self._options = options or Options()
         self._topic_configs: dict[str, TopicConfig] = {}
@@ -167,9 +185,11 @@ class SimulatedBroker:
             listeners=(self.groups, self.transactions),
         )
         self.logs.table.on_offline.append(lambda failure: self.roles.take_offline(failure.partitions))
+        self.logs.table.on_offline.append(lambda failure: on_failure())
         self.cleaner = LogCleaner(self.config, self.replicas.partitions, self.logs.cleaned, clock)
         self.gate = InlineGate()
         self.wanted_isr: dict[TopicPartition, IsrChange] = {}
+        self._unwritable: list[Segment] = []
 
     def _start_transactions(self, clock: Clock, writer: StateLogWriter, peers: Peers) -> TransactionCoordinator:
         """The coordinator and the verification; their requests to other brokers go out on the simulated network."""
@@ -274,6 +294,47 @@ class SimulatedBroker:
         for table in self._tables:
             table._unloader.run_all()
             table._loader.run_all()
+
+    def coordinated(self) -> list[TopicPartition]:
+        """Return the partitions of whose entries the broker takes itself for the coordinator."""
+        return [TopicPartition(table._log.topic, number) for table in self._tables for number in table._leaderships]
+
+    def fail_next_write(self, tp: TopicPartition, *, of_index: bool) -> None:
+        """Let the next write to the log, or to its index of aborted transactions, fail: its directory goes offline."""
+        if (partition := self.replicas.partitions.get(tp)) is None:
+            return
+        segment = partition.log.segments[-1]
+        self._unwritable.append(segment)
+        if of_index:
+            segment.transactions = UnwritableIndex(segment.transactions.path)
+        else:
+            segment._file = SegmentFile(segment.path, "rb")
+
+    def mend_writes(self) -> None:
+        """Let no write fail that has not failed yet."""
+        for segment in self._unwritable:
+            segment.forget_file()
+            segment.transactions = TransactionIndex(segment.transactions.path)
+        self._unwritable.clear()
+
+    @property
+    def is_loading(self) -> bool:
+        return any(table.is_loading for table in self._tables)
+
+    # ---- transactional ids
+
+    def use_up_epochs(self, transactional_id: str, epoch: int) -> None:
+        """Write an epoch of an id that has no transaction under way, as after many lives of its producer."""
+        coordinator = self.transactions
+        entry = coordinator._table.find(transactional_id)
+        if entry is not None and entry.transaction.is_ended and not entry.is_pending:
+            used_up = entry.transaction._replace(producer_epoch=epoch)
+            coordinator._writer.turn(
+                entry, lambda: coordinator._write(entry, used_up, lambda *_: None, "epochs are used up")
+            )
+
+    def known_transactional_ids(self, names: Sequence[str]) -> list[str]:
+        return [name for name in names if self.transactions._table.find(name) is not None]
 
     # ---- the end
 

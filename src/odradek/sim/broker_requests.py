@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar
 
 from odradek.client.broker_client import ConnectionFailed
+from odradek.protocol.messages.write_txn_markers import WriteTxnMarkersRequest
 from odradek.protocol.schema import Request, Response
 from odradek.sim.network import Action, Network
 
@@ -127,4 +128,5 @@ class NetworkChannels(Generic[Item]):
             self._peers.network.post(text, take, lose, to=self._broker_id, sender=broker)
 
         text = f"{type(request).__name__} of {self._broker_id} at {broker}"
-        self._peers.network.post(text, deliver, lose, to=broker, sender=self._broker_id)
+        writes = isinstance(request, WriteTxnMarkersRequest)
+        self._peers.network.post(text, deliver, lose, to=broker, sender=self._broker_id, writes=writes)

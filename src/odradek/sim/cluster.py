@@ -39,6 +39,7 @@ from odradek.sim.copying import Copying
 from odradek.sim.network import Network
 from odradek.sim.options import ACCOUNTS, COPIES, LEDGER, LOOSE, UNCLEAN, Options
 from odradek.sim.replica_fetchers import wire_data
+from odradek.sim.slow_disks import SlowDisks
 from odradek.sim.world import Listeners, World
 
 START_MS = 1_700_000_000_000
@@ -51,7 +52,7 @@ class SimulatedCluster:
         self.trace: list[str] = []
         self.clock = ManualClock(START_MS)
         self.brokers: dict[int, SimulatedBroker] = {}
-        self.network = Network(self.trace.append)
+        self.network = Network(self.trace.append, SlowDisks(self.clock))
         channels = ControllerChannels(self.network, self.brokers, self.chance)
         self.world = World(channels, Listeners(on_unclean_election=self._unclean_election))
         self.histories: dict[TopicPartition, PartitionHistory] = {}
@@ -92,9 +93,13 @@ class SimulatedCluster:
         self.transactions = TransactionHistory()
         numbers = (301, 302) if ledger else ()
         version = self.options.transaction_version
+        has_keys = self.options.plan(LEDGER).is_compacted
         self.transactional = [
-            TransactionalProducer(number, ledger, self, self.transactions, version=version) for number in numbers
+            TransactionalProducer(number, ledger, self, self.transactions, version=version, has_keys=has_keys)
+            for number in numbers
         ]
+        for producer in self.transactional:
+            producer.keeps_id = True
         self.committed_reader = CommittedReader(ledger, self.transactions)
         source, in_group = TopicPartition(self.options.topics[0].name, 0), self.options.copies_in_group
         self.copying = Copying(self, source, self.partitions_of(COPIES), version=version, in_group=in_group)
@@ -231,7 +236,7 @@ class SimulatedCluster:
 
         outcomes_text = ", ".join(_outcome_text(outcome) for outcome in outcomes)
         text = f"answer to the fetch of {broker.id}: {outcomes_text}"
-        self.network.post(text, deliver, give_up, to=broker.id, sender=leader_id)
+        self.network.post(text, deliver, give_up, to=broker.id, sender=leader_id, writes=True)
 
     def wait(self, ms: int) -> None:
         self.clock.advance(ms)
@@ -269,7 +274,12 @@ class SimulatedCluster:
     def start(self, broker_id: int) -> None:
         directories = [self._directory / f"{broker_id}-{number}" for number in range(self.options.directories)]
         self.brokers[broker_id] = SimulatedBroker(
-            broker_id, directories, self.clocks[broker_id], self.options, self._peers
+            broker_id,
+            directories,
+            self.clocks[broker_id],
+            self.options,
+            self._peers,
+            partial(self.world.notify_failed_directory, broker_id),
         )
 
     def register(self, broker_id: int) -> None:
@@ -278,17 +288,21 @@ class SimulatedCluster:
 
     def lose(self, broker_id: int) -> None:
         self.world.lose(broker_id)
+        if broker_id not in self.brokers:
+            self._forget_former_controller(broker_id)
         if self.dead_controller == broker_id:
             self.dead_controller = None
 
     def end_process(self, broker: SimulatedBroker, end: Callable[[], None]) -> None:
         del self.brokers[broker.id]
         self.network.frozen.discard(broker.id)
+        self.network.disks.forget(broker.id)
         end()
         self._peers.disconnect(broker)
         if self.world.context is not None and self.world.context.broker_id == broker.id:
             self.world.controller_gone()
             self.dead_controller = broker.id
+        self._forget_former_controller(broker.id)
         for producer in self.producers.values():
             if producer.waits_for is broker:
                 producer.waits_for = None
@@ -296,6 +310,11 @@ class SimulatedCluster:
             for connection in list(pipelined.connections.values()):
                 if connection.broker is broker:
                     pipelined.disconnect(connection)
+
+    def _forget_former_controller(self, broker_id: int) -> None:
+        """Its process is dead."""
+        if self.world.former is not None and self.world.former.context.broker_id == broker_id:
+            self.world.former = None
 
     def bring_back(self, broker_id: int) -> None:
         self.trace.append(f"broker {broker_id} returns")

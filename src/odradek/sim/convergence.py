@@ -27,6 +27,10 @@ def difference(cluster: SimulatedCluster) -> str | None:
     for broker in cluster.brokers.values():
         if (missing := _missing_in_metadata(cluster, broker)) is not None:
             return missing
+        if others := [tp for tp in broker.coordinated() if not broker.leads(tp)]:
+            return f"broker {broker.id} coordinates for {others}, which it doesn't lead"
+        if broker.is_loading:
+            return f"broker {broker.id} loads what it coordinates"
     return _missing_in_group(cluster) or _missing_in_transactions(cluster) or cluster.bank.missing()
 
 

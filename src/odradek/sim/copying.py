@@ -55,6 +55,10 @@ class Copying:
         self.transformers = [self._new_transformer(number) for number in numbers]
         """Members of the group; or the last one goes on, and those before it don't know that they are replaced."""
 
+    @property
+    def source(self) -> TopicPartition:
+        return self._source
+
     def _new_transformer(self, number: int) -> Transformer:
         given = number, self._source, self._copies, self._cluster, self.history, self.offsets
         if self._in_group:
@@ -116,6 +120,10 @@ class Copying:
     def has_begun(self) -> bool:
         """Return whether a member of the group knows from where to copy."""
         return not self.transformers or not self._in_group or self._position is not None
+
+    def go_on_after_healing(self) -> None:
+        for transformer in self.transformers:
+            transformer.hurries = False
 
     def begin_to_heal(self) -> None:
         for transformer in self.transformers:

@@ -10,12 +10,14 @@ import re
 from odradek.broker.controller.core.events import ControlledShutdownAsked
 from odradek.broker.replication.core.isr import IsrChange
 from odradek.sim.broker import SimulatedBroker
+from odradek.sim.clients.transformer import is_offset_commit
 from odradek.sim.cluster import SimulatedCluster
 from odradek.sim.options import LEDGER
 
 _CLOCK_ERRORS_MS = (-8_000, -1_000, 0, 1_000, 8_000)
 """Less than a transaction may last: its coordinator goes by the wall clock, as Apache Kafka's does."""
 _LARGE_CLOCK_ERRORS_MS = (-3_600_000, 3_600_000)
+_SLOW_WRITES_MS = (100, 1_000, 12_000)
 _STAYS_AWAY = 0.9
 """Share of the chances to come back, while a topic is deleted, that a broker without a replica of it doesn't take."""
 _COMMIT_IS_RELEASED = 0.2
@@ -25,10 +27,6 @@ _COMMIT = re.compile(r"member \d+ commits in generation (-?\d+) ")
 
 def _is_transactional_batch(text: str) -> bool:
     return text.startswith(LEDGER) and ": batch " in text
-
-
-def _is_transactional_offset(text: str) -> bool:
-    return " commits its offset at " in text
 
 
 def _is_verification_answer(text: str) -> bool:
@@ -70,7 +68,7 @@ class Faults:
         """Hold a message of a connection that its sender takes for broken: one on its way, the next batch or offset of
         a transaction, or the next answer to a leader that asked for a change of the ISR."""
         if self._cluster.transactional and self._cluster.chance.random() < 0.5:
-            kinds = (_is_transactional_batch, _is_transactional_batch, _is_transactional_offset)
+            kinds = (_is_transactional_batch, _is_transactional_batch, is_offset_commit)
             self._cluster.network.holds_next = self._cluster.chance.choice(kinds)
         elif self._cluster.chance.random() < 0.3:
             self._cluster.network.holds_next = _is_isr_answer
@@ -114,6 +112,13 @@ class Faults:
         ):
             self._cluster.trace.append(f"controller {context.broker_id} acts")
             self._cluster.world.run()
+
+    def former_controller_acts(self) -> None:
+        """A controller that doesn't know that it is replaced decides on (`FormerController`)."""
+        former = self._cluster.world.former
+        if former is not None and former.events and former.context.broker_id not in self._cluster.network.frozen:
+            self._cluster.trace.append(f"former controller {former.context.broker_id} acts")
+            self._cluster.world.former_controller_decides()
 
     def zookeeper_server_lags(self) -> None:
         if self._cluster.world.context is not None and not self._cluster.world.session.is_behind:
@@ -238,7 +243,31 @@ class Faults:
             directory = self._cluster.chance.choice(broker.logs.table.directories)
             self._cluster.trace.append(f"broker {broker.id} loses directory {directory.name}")
             broker.logs.table.fail(directory, OSError(5, "Input/output error"))
-            self._cluster.world.notify_failed_directory(broker.id)
+
+    def disk_is_slow(self) -> None:
+        """Let each write of a broker take long: longer than a produce request waits, or than a replica may lag."""
+        broker = self._cluster.some_broker()
+        if broker is not None:
+            self._cluster.network.disks.write_ms[broker.id] = write_ms = self._cluster.chance.choice(_SLOW_WRITES_MS)
+            self._cluster.trace.append(f"each write of broker {broker.id} takes {write_ms} ms")
+
+    def disk_is_fast(self) -> None:
+        disks = self._cluster.network.disks
+        if disks.write_ms:
+            broker_id = self._cluster.chance.choice(sorted(disks.write_ms))
+            self._cluster.trace.append(f"the disk of broker {broker_id} is fast again")
+            disks.forget(broker_id)
+
+    def write_fails(self) -> None:
+        """Let the next write to a log of a broker, or to its index of aborted transactions, fail."""
+        broker = self._cluster.some_broker()
+        if broker is None or self._cluster.weak is not None or broker.id not in self._cluster.world.znodes.registered:
+            return
+        has_other = len(broker.logs.table.directories) > 1 and broker.logs.table.all_online
+        if has_other and broker.replicas.partitions:
+            tp = self._cluster.chance.choice(sorted(broker.replicas.partitions))
+            self._cluster.trace.append(f"broker {broker.id}: the next write to {tp} fails")
+            broker.fail_next_write(tp, of_index=self._cluster.chance.random() < 0.3)
 
     def session_expires(self) -> None:
         """End the session of a broker that is dead, or only cut off from ZooKeeper. While a topic is deleted, it is one

@@ -28,6 +28,8 @@ class Healing:
         cluster.trace.append("all is well from now on")
         cluster.network.heal()
         cluster.world.session.catch_up()
+        for broker in cluster.brokers.values():
+            broker.mend_writes()
         cluster.copying.begin_to_heal()
         cluster.bank.begin_to_heal()
         for member in cluster.members:
@@ -46,7 +48,7 @@ class Healing:
             if not late and difference(cluster) is None:
                 check_end(cluster)
                 return
-            self._round()
+            self.round()
         raise Violation(f"no convergence: {difference(cluster)}")
 
     def _return_all(self) -> dict[int, set[str]]:
@@ -80,9 +82,10 @@ class Healing:
             has_begun = has_begun and self._cluster.bank.has_begun and self._cluster.copying.has_begun
             if has_begun and all(member.state is MemberState.READING for member in self._cluster.members):
                 return
-            self._round(begins=True)
+            self.round(begins=True)
 
-    def _round(self, *, begins: bool = False) -> None:
+    def round(self, *, begins: bool = False) -> None:
+        """Let every client act and every message arrive. `begins`: producers begin transactions too."""
         cluster = self._cluster
         if cluster.world.context is None:
             cluster.world.elect_controller(min(cluster.world.znodes.registered, default=0))

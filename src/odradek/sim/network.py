@@ -3,6 +3,9 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from odradek.base.clock import ManualClock
+from odradek.sim.slow_disks import SlowDisks
+
 Action = Callable[[], object]
 
 
@@ -19,10 +22,11 @@ class Message:
     to: int | None = None  # the broker that must be awake to take it
     sender: int | None = None  # the broker that sent it; None for clients
     is_held: bool = False  # until the story releases it
+    writes: bool = False  # its receiver writes to its disk
 
 
 class Network:
-    def __init__(self, tell: Callable[[str], None]) -> None:
+    def __init__(self, tell: Callable[[str], None], disks: SlowDisks | None = None) -> None:
         self.messages: list[Message] = []
         self.frozen: set[int] = set()
         """Brokers that take nothing until they thaw."""
@@ -34,6 +38,7 @@ class Network:
         """Texts of which the next message is held back."""
         self.delays_next: Callable[[str], bool] | None = None
         """Texts of which the next message is delayed."""
+        self.disks = disks or SlowDisks(ManualClock())
         self._tell = tell
 
     def post(
@@ -46,8 +51,9 @@ class Network:
         sender: int | None = None,
         *,
         is_held: bool = False,
+        writes: bool = False,
     ) -> None:
-        message = Message(text, deliver, lose, channel, to, sender, is_held)
+        message = Message(text, deliver, lose, channel, to, sender, is_held, writes)
         self.messages.append(message)
         if self.holds_next is not None and channel is None and self.holds_next(text):
             self.holds_next = None
@@ -66,6 +72,8 @@ class Network:
                     continue
                 channels.add(message.channel)
             if message.to in self.frozen or message.channel in self.full or message.is_held:
+                continue
+            if message.writes and self.disks.is_busy(message.to):
                 continue
             if not self.cut_off or not self.is_cut(message):
                 first.append(message)
@@ -87,6 +95,7 @@ class Network:
         self.frozen.clear()
         self.cut_off.clear()
         self.full.clear()
+        self.disks.heal()
         self.holds_next = self.delays_next = None
         for message in self.messages:
             message.is_held = False
@@ -94,6 +103,8 @@ class Network:
     def arrive(self, message: Message) -> None:
         self.messages.remove(message)
         self._tell(f"arrives: {message.text}")
+        if message.writes and message.to is not None:
+            self.disks.begin_write(message.to)
         message.deliver()
 
     def lose(self, message: Message) -> None:

@@ -63,6 +63,8 @@ FAULTS: Mapping[str, int] = {
 }
 """Faults and changes, and how often unless the seed says otherwise."""
 
+_HARDSHIPS = {"disk_is_slow": 3, "disk_is_fast": 6, "write_fails": 3, "former_controller_acts": 10}
+"""Further faults, of some stories."""
 _GROUP_WEIGHTS = {"group_member_acts": 70, "coordinator_loads": 10}
 _NO_GROUP_WEIGHTS = dict.fromkeys(_GROUP_WEIGHTS, 0)
 _TRANSACTION_WEIGHTS = {
@@ -111,6 +113,11 @@ ACCOUNTS = "accounts"
 LOOSE = "loose"
 """The topic whose leaders may be elected from outside of the ISR."""
 UNCLEAN = "unclean.leader.election.enable"
+_COMPACTED = {"cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0.01", "delete.retention.ms": "0"}
+_INCIDENTS, _INCIDENTS_WITH_TRANSACTIONS = 2, 3
+"""Number of incidents of a story, if so many are possible."""
+_WITH_HARDSHIPS = 0.3
+_COMPACTED_LEDGER = 0.35
 _LEFT_OUT = 0.25
 _FACTORS = (1, 1, 1, 1, 2, 3)
 
@@ -147,9 +154,22 @@ class Options:
     race: float = 0.1
     """Share of librdkafka's chances for its race (`clients/librdkafka_producer.py`) that it takes."""
     weights: Mapping[str, int] = field(default_factory=lambda: WEIGHTS)
+    incidents: tuple[str, ...] = ()
+    """What happens after the faults, each in a cluster that has healed (`incidents`)."""
 
     @classmethod
     def draw(cls, seed: int) -> "Options":
+        drawn, chance = cls._drawn(seed), Random(f"incidents of {seed}")
+        if chance.random() < _WITH_HARDSHIPS:
+            drawn = replace(drawn, weights={**drawn.weights, **_HARDSHIPS})
+        if drawn.transactions and chance.random() < _COMPACTED_LEDGER:
+            drawn = drawn._with_compacted_ledger()
+        possible = drawn._possible_incidents()
+        number = min(_INCIDENTS_WITH_TRANSACTIONS if drawn.transactions else _INCIDENTS, len(possible))
+        return replace(drawn, incidents=tuple(chance.sample(possible, number)))
+
+    @classmethod
+    def _drawn(cls, seed: int) -> "Options":
         chance = Random(f"options of {seed}")
         brokers = chance.choice((3, 3, 3, 4, 5))
         groups = chance.random() < 0.35
@@ -177,7 +197,8 @@ class Options:
         kept = {**common, "cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0.01"}
         if chance.random() < 0.5:
             kept["delete.retention.ms"] = "0"  # markers and tombstones go with the second cleaning
-        plans = [TopicPlan(LEDGER, chance.choice((1, 2, 2, 3)), 3, common), TopicPlan(TRANSACTIONS_TOPIC, 1, 3, kept)]
+        state = {**kept, "max.message.bytes": "1000"}  # ids that expire together are more than one batch
+        plans = [TopicPlan(LEDGER, chance.choice((1, 2, 2, 3)), 3, common), TopicPlan(TRANSACTIONS_TOPIC, 1, 3, state)]
         version = chance.choice((1, 1, 2))
         weights = {**self.weights, **_TRANSACTION_WEIGHTS}
         if chance.random() < 0.85:
@@ -198,6 +219,22 @@ class Options:
         common = {key: self.topics[0].config[key] for key in ("min.insync.replicas", "segment.bytes")}
         plan = TopicPlan(ACCOUNTS, chance.choice((1, 2, 2, 3)), 3, common)
         return replace(self, topics=(*self.topics, plan), weights={**self.weights, **_BANK_WEIGHTS})
+
+    def _with_compacted_ledger(self) -> "Options":
+        """Give each record of the ledger a key: compaction takes markers, and the records of aborted transactions."""
+        topics = (replace(p, config={**p.config, **_COMPACTED}) if p.name == LEDGER else p for p in self.topics)
+        return replace(self, topics=tuple(topics), weights={**self.weights, "log_is_cleaned": 15})
+
+    def _possible_incidents(self) -> list[str]:
+        possible = ["deleting_broker_returns"]
+        if self.groups or self.transactions:
+            possible += ["coordinator_moves_away_and_back", "logs_are_cleaned"]
+        if self.transactions:
+            possible += ["epochs_run_out", "transactional_ids_expire", "topic_is_deleted_in_transaction"]
+        if any(plan.name == COPIES for plan in self.topics):
+            possible += ["late_offset_arrives"] if self.transaction_version < 2 else []
+            possible += ["owner_is_expelled"] if self.copies_in_group else []
+        return possible
 
     @property
     def broker_ids(self) -> tuple[int, ...]:
@@ -222,6 +259,7 @@ class Options:
             for name, often in FAULTS.items()
             if self.weights.get(name, 0) > often
         ]
+        named["incidents"] = " ".join(self.incidents) or "-"
         return {**named, "without": " ".join(left_out) or "-", "more": " ".join(more) or "-"}
 
 

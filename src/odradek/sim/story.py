@@ -13,11 +13,14 @@ from random import Random
 from typing import NamedTuple
 
 from odradek.sim.actions import Actions
+from odradek.sim.calm_cluster import CalmCluster
 from odradek.sim.cluster import SimulatedCluster
 from odradek.sim.faults import Faults
 from odradek.sim.healing import Healing
+from odradek.sim.incidents import Incidents
 from odradek.sim.invariants import Invariants
 from odradek.sim.options import Options
+from odradek.sim.transaction_incidents import TransactionIncidents
 
 
 class Step(NamedTuple):
@@ -28,10 +31,11 @@ class Step(NamedTuple):
 
 
 def steps_of(seed: int, options: Options) -> list[Step]:
-    """The story of a seed."""
+    """The story of a seed: steps that are drawn, then incidents, each in a cluster that has healed."""
     chance = Random(seed)
     names, weights = list(options.weights), list(options.weights.values())
     drawn = chance.choices(names, weights, k=options.steps)
+    drawn += [name for incident in options.incidents for name in ("cluster_heals", incident)]
     return [Step(name, chance.getrandbits(32)) for name in drawn]
 
 
@@ -44,6 +48,8 @@ class Story:
         self._healing = Healing(self.cluster, self._invariants)
         self._actions = Actions(self.cluster)
         self._faults = Faults(self.cluster)
+        calm = CalmCluster(self.cluster, self._healing, self._actions)
+        self._incidents = (Incidents(calm), TransactionIncidents(calm))
 
     def run(self, steps: Iterable[Step], on_step: Callable[[Step], None] = lambda step: None) -> None:
         """Run the steps; `on_step` is called after each of them."""
@@ -57,5 +63,5 @@ class Story:
         self.cluster.stop()
 
     def _do(self, step: Step) -> None:
-        owners = (self._faults, self.cluster.bank, self.cluster.copying, self._actions)
+        owners = (self._faults, self.cluster.bank, self.cluster.copying, self._actions, *self._incidents)
         getattr(next(each for each in owners if hasattr(each, step.name)), step.name)()

@@ -34,6 +34,17 @@ from odradek.sim.zookeeper import READS, ControllerSession, Znodes
 SOON_MS = 1000
 
 
+@dataclass(frozen=True, slots=True)
+class FormerController:
+    """A controller whose session is over, or that was replaced, and that doesn't know it: it decides about the events
+    that it has, by what it knows, until it writes. The write is fenced, and it resigns."""
+
+    context: ControllerContext
+    znodes: Znodes
+    """As a server of ZooKeeper that is behind has them."""
+    events: deque[Event]
+
+
 class ControllerDied(Exception):
     """The controller dies in the middle of a decision, as the story wants it."""
 
@@ -70,6 +81,7 @@ class World:
         self.znodes = Znodes()
         self.session = ControllerSession(self.znodes, self._watch_fired)
         self.context: ControllerContext | None = None
+        self.former: FormerController | None = None
         self.controller_epoch = 0
         self.interference: dict[TopicPartition, tuple[int, ...]] = {}  # ISRs that leaders write before the controller
         self.writes_left: int | None = None  # until the controller dies
@@ -149,6 +161,8 @@ class World:
         self._changed(BrokerIds.path, children=True)
 
     def controller_gone(self) -> None:
+        if self.context is not None:
+            self.former = FormerController(self.context, self.session.znodes.copy(), self._events.copy())
         self.context = None
         self.writes_left = None
         self._events.clear()
@@ -161,6 +175,33 @@ class World:
         term = ControllerTerm(self.controller_epoch, self.controller_epoch)
         self.context = ControllerContext(broker_id, "PLAINTEXT", term=term, **settings)
         self._events.append(ControllerElected())
+
+    def former_controller_decides(self) -> None:
+        """Let the controller before decide about its events; its requests go out, its first write ends it."""
+        former = self.former
+        while former is not None and former.events:
+            decision, result = decide(former.events.popleft(), former.context), None
+            try:
+                while True:
+                    result = self._perform_for(former, decision.send(result))
+            except StopIteration:
+                pass
+            except ControllerDied:
+                self.former = former = None
+
+    def _perform_for(self, former: FormerController, effect: Effect) -> Any:
+        kind = type(effect)
+        if (read := READS.get(kind)) is not None:
+            return read(former.znodes, effect)
+        if isinstance(effect, effects.Send):
+            self._channels.send(former.context, effect, self._answers_to(former.context))
+        elif isinstance(effect, effects.CloseChannel):
+            self._channels.close(former.context, effect.broker_id)
+        elif kind in _WRITES:
+            raise ControllerDied
+        elif isinstance(effect, effects.Answer | effects.DrawTopicId):
+            return _ACTIONS[kind](self, effect)
+        return None
 
     # --- znodes that others write --------------------------------------------------------------------------------
 
@@ -284,14 +325,17 @@ class World:
         self._changed(LogDirFailures.path, children=True)
 
     def _send(self, effect: effects.Send) -> None:
-        context = self.context
-        assert context is not None
+        assert self.context is not None
+        self._channels.send(self.context, effect, self._answers_to(self.context))
 
+    def _answers_to(self, context: ControllerContext) -> Callable[[Event], None]:
         def answered(event: Event) -> None:
             if self.context is context:
                 self.enqueue(event)
+            elif self.former is not None and self.former.context is context:
+                self.former.events.append(event)
 
-        self._channels.send(context, effect, answered)
+        return answered
 
     def _close_channel(self, effect: effects.CloseChannel) -> None:
         assert self.context is not None

@@ -4,8 +4,10 @@ from odradek.sim.actions import Actions
 from odradek.sim.bank import Bank
 from odradek.sim.copying import Copying
 from odradek.sim.faults import Faults
+from odradek.sim.incidents import Incidents
 from odradek.sim.options import FAULTS, Options
 from odradek.sim.story import steps_of
+from odradek.sim.transaction_incidents import TransactionIncidents
 
 
 def test_a_seed_draws_the_same_options_every_time() -> None:
@@ -41,9 +43,25 @@ def test_replicas_can_lose_a_broker_in_every_story() -> None:
 
 
 def test_every_step_is_something_that_a_story_can_do() -> None:
+    owners = (Actions, Faults, Bank, Copying, Incidents, TransactionIncidents)
     for seed in range(40):
-        for name in Options.draw(seed).weights:
-            assert sum(hasattr(owner, name) for owner in (Actions, Faults, Bank, Copying)) == 1
-    steps = steps_of(7, Options.draw(7))
-    assert len(steps) == Options.draw(7).steps
-    assert all(Options.draw(7).weights[step.name] for step in steps)
+        options = Options.draw(seed)
+        for name in (*options.weights, *options.incidents):
+            assert sum(hasattr(owner, name) for owner in owners) == 1
+    options = Options.draw(7)
+    steps = steps_of(7, options)
+    assert all(options.weights[step.name] for step in steps[: options.steps])
+
+
+def test_a_cluster_heals_before_each_incident() -> None:
+    for seed in range(40):
+        options = Options.draw(seed)
+        names = [step.name for step in steps_of(seed, options)[options.steps :]]
+        assert names == [name for incident in options.incidents for name in ("cluster_heals", incident)]
+        assert names
+
+
+def test_each_incident_happens_in_some_story() -> None:
+    public = {name for owner in (Incidents, TransactionIncidents) for name in vars(owner) if not name.startswith("_")}
+    drawn = {name for seed in range(200) for name in Options.draw(seed).incidents}
+    assert drawn == public - {"cluster_heals"}

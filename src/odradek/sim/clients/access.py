@@ -107,4 +107,4 @@ def transmit(
         for answered in connection.answered():
             answered.reply()
 
-    cluster.network.post(text, deliver, channel=("requests", connection), to=connection.broker.id)
+    cluster.network.post(text, deliver, channel=("requests", connection), to=connection.broker.id, writes=True)

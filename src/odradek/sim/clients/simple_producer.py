@@ -93,7 +93,7 @@ class Producer:
                 answer(done)
 
         text = f"{tp}: batch {self.sequence} of producer {self.number} at {broker.id}"
-        cluster.network.post(text, deliver, give_up, to=broker.id)
+        cluster.network.post(text, deliver, give_up, to=broker.id, writes=True)
 
     def _refused_by(self, broker: SimulatedBroker) -> RefusedBatches:
         """Return the memory of its connection, which lasts as long as it writes to the same broker."""

@@ -52,7 +52,7 @@ AGAIN = frozenset(
         ErrorCode.KAFKA_STORAGE_ERROR,
     }
 )
-FENCED = frozenset({ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.PRODUCER_FENCED})
+FENCED = frozenset({ErrorCode.INVALID_PRODUCER_EPOCH, ErrorCode.PRODUCER_FENCED, ErrorCode.INVALID_PRODUCER_ID_MAPPING})
 _ABORT = frozenset(
     {
         ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER,
@@ -88,12 +88,17 @@ class TransactionalProducer:
         version: int = 1,
         transactional_id: str | None = None,
         timeout_ms: int = TIMEOUT_MS,
+        has_keys: bool = False,
     ) -> None:
+        """`has_keys`: each record has a key of its own, so that compaction keeps it."""
         self.number = number
         self.phase = Phase.NEW
         self.fault: str | None = None
+        self.keeps_id = False
+        """Whether nobody else has its transactional id, and the id doesn't expire: its producer id is never unknown."""
         self._timeout_ms = timeout_ms
-        self._id = transactional_id or f"ledger-{number}"
+        self._has_keys = has_keys
+        self.transactional_id = self._id = transactional_id or f"ledger-{number}"
         self._adds_by_leaders = version >= EPOCH_BUMP_VERSION
         self._client_version = EPOCH_BUMP_VERSION if self._adds_by_leaders else CLASSIC
         self._partitions = partitions
@@ -168,6 +173,12 @@ class TransactionalProducer:
             self._history.end(self._name, TxnOutcome.ABORTED)
         self.phase, self._producer, self._bumps = Phase.NEW, None, False
 
+    def _refused(self, error: ErrorCode) -> None:
+        """Begin anew: another producer has the transactional id, or its transaction timed out."""
+        if error is ErrorCode.INVALID_PRODUCER_ID_MAPPING and self.keeps_id:
+            self.fault = f"{self._id}: {error.name} for {self._producer}"
+        self._abandon()
+
     def _abort(self) -> None:
         self.phase, self._commits, self._bumps = Phase.ENDING, False, True
 
@@ -215,7 +226,8 @@ class TransactionalProducer:
             except KafkaError as error:
                 answer(error.code, None)
 
-        self._cluster.network.post(f"{self._id} {what} at {coordinator.id}", deliver, lost, to=coordinator.id)
+        text = f"{self._id} {what} at {coordinator.id}"
+        self._cluster.network.post(text, deliver, lost, to=coordinator.id, writes=True)
 
     def _wait(self) -> int:
         self._attempt += 1
@@ -246,7 +258,7 @@ class TransactionalProducer:
         if not error:
             self.phase = Phase.WRITING
         elif error not in AGAIN:
-            self._abandon()
+            self._refused(error)
 
     def _end(self, coordinator: SimulatedBroker, answer: Take) -> None:
         assert self._producer is not None
@@ -258,7 +270,7 @@ class TransactionalProducer:
         if error in AGAIN:
             return
         if error:
-            self._abandon()
+            self._refused(error)
             return
         self._history.end(self._name, TxnOutcome.COMMITTED if self._commits else TxnOutcome.ABORTED)
         if self._adds_by_leaders:
@@ -288,7 +300,7 @@ class TransactionalProducer:
         api_version = _PRODUCE_VERSION_ADDING if self._adds_by_leaders else _PRODUCE_VERSION
         sequence = self._sequences.get(tp, 0)
         batch = build_batch(
-            [Record(n, TIMESTAMP_MS, None, value) for n, value in enumerate(values)],
+            [Record(n, TIMESTAMP_MS, value if self._has_keys else None, value) for n, value in enumerate(values)],
             producer_id=producer_id,
             producer_epoch=epoch,
             base_sequence=sequence,
@@ -327,14 +339,14 @@ class TransactionalProducer:
                 answer(done)
 
         text = f"{tp}: batch {sequence} of {self._id}, epoch {epoch}, transaction {self._name} at {leader.id}"
-        self._cluster.network.post(text, deliver, lost, to=leader.id)
+        self._cluster.network.post(text, deliver, lost, to=leader.id, writes=True)
 
     def _written(self, tp: TopicPartition, next_sequence: int, outcome: AppendOutcome) -> None:
         if isinstance(outcome, AppendResult):
             self._sequences[tp] = next_sequence
             del self._batches[0]
         elif outcome.code in FENCED:
-            self._abandon()
+            self._refused(outcome.code)
         elif outcome.code in _ABORT:
             self._abort()
         elif outcome.code not in AGAIN:

@@ -35,6 +35,12 @@ _RECORDS_MAX_AT_THE_END = 200
 _ABORTS_AFTER_SILENCE = 0.5
 _REST = (0, 40)
 """Number of times that a program which has aborted so could begin anew, and doesn't: it is restarted."""
+_LONG_REST = 1_000
+
+
+def is_offset_commit(text: str) -> bool:
+    """Return whether the message commits an offset in a transaction."""
+    return " commits its offset at " in text
 
 
 class Transformer(ResumingProducer[int]):
@@ -71,6 +77,11 @@ class Transformer(ResumingProducer[int]):
     def position(self) -> int | None:
         """The offset of its group, as far as it knows."""
         return self._known
+
+    def abort_and_rest(self) -> None:
+        """Abort with a commit of its offset that may be on its way, and don't begin anew soon."""
+        self._abort()
+        self._rests = _LONG_REST
 
     def _go_on(self, chance: Random) -> None:
         if self.phase is Phase.ADDING_OFFSETS:
