@@ -259,6 +259,7 @@ class Options:
             for name, often in FAULTS.items()
             if self.weights.get(name, 0) > often
         ]
+        named["also"] = " ".join(name for name in _HARDSHIPS if self.weights.get(name)) or "-"
         named["incidents"] = " ".join(self.incidents) or "-"
         return {**named, "without": " ".join(left_out) or "-", "more": " ".join(more) or "-"}
 
