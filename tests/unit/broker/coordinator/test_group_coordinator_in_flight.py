@@ -324,3 +324,8 @@ def test_a_topic_that_is_made_anew_has_its_own_epochs(stage: Stage) -> None:
     stage.settle_tenures()
     assert stage.committed("g") is None
     assert stage.commit("g", 2) == [ErrorCode.NONE]
+
+
+def test_a_partition_that_is_removed_while_the_broker_stops_is_nothing(stage: Stage) -> None:
+    stage.groups.stop()
+    stage.groups.forget(KEPT_IN)

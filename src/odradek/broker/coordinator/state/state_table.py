@@ -110,8 +110,9 @@ class StateTable(Generic[_Entry]):
         """Resign, and forget the epochs of a partition that was deleted or moved away: one of the same name has its
         own, from 0 on."""
         with self._lock:
-            self._end_leadership(partition)
-            self._epochs[partition] = _BEFORE_ALL
+            if not self._stopped:
+                self._end_leadership(partition)
+                self._epochs[partition] = _BEFORE_ALL
 
     def epoch_of(self, partition: int) -> int:
         """The leader epoch in which this broker leads the partition, or the next leader's: that of an entry only if the
