@@ -1,7 +1,7 @@
 import sys
 import threading
 
-from odradek.broker.quotas.core.failed_logins import _ADDRESSES_MAX, FailedLogins
+from odradek.broker.quotas.core.failed_logins import _ADDRESSES_MAX, FailedLogins, network_of
 
 
 def test_an_address_waits_for_the_next_second_and_others_do_not() -> None:
@@ -87,3 +87,15 @@ def test_threads_that_count_at_once_do_not_disturb_each_other() -> None:
         sys.setswitchinterval(interval)
     assert faults == []
     assert len(failed._windows) <= _ADDRESSES_MAX + len(threads)
+
+
+def test_addresses_of_one_network_of_version_6_count_as_one() -> None:
+    failed = FailedLogins(3)
+    for host in range(3):
+        failed.failed(f"2001:db8:1:2:{host:x}::7", 0)
+    assert failed.wait_ms("2001:db8:1:2:ffff::1", 400) == 600
+    assert failed.connected("2001:db8:1:2::", 400) == 600
+    assert failed.wait_ms("2001:db8:1:3::1", 400) == 0
+    assert [network_of(address) for address in ("10.0.0.7", "::1", "fe80::1%eth0", "x:y")] == [
+        "10.0.0.7", "::", "fe80::", "x:y",
+    ]  # fmt: skip

@@ -8,11 +8,13 @@ login through.
 """
 
 from collections import OrderedDict
+from ipaddress import IPv6Network
 from typing import NamedTuple
 
 _WINDOW_MS = 1000
 _HOLD_MS_MAX = 10_000
 _ADDRESSES_MAX = 10_000
+_NETWORK_BITS = 64
 
 
 class _Window(NamedTuple):
@@ -20,6 +22,16 @@ class _Window(NamedTuple):
     failures: int
     hold_ms: int
     """Time from the begin for which no connection is taken, once there were too many; 0: there were not."""
+
+
+def network_of(address: str) -> str:
+    """Return what counts as one address: of version 6 the network of 64 bits, which one machine has for itself."""
+    if ":" not in address:
+        return address
+    try:
+        return str(IPv6Network((address.partition("%")[0], _NETWORK_BITS), strict=False).network_address)
+    except ValueError:
+        return address
 
 
 class FailedLogins:
@@ -30,6 +42,7 @@ class FailedLogins:
         self._windows: OrderedDict[str, _Window] = OrderedDict()
 
     def failed(self, address: str, now_ms: int) -> None:
+        address = network_of(address)
         began_ms, count, hold_ms = self._windows.pop(address, _Window(now_ms, 0, 0))
         ends_ms = began_ms + max(_WINDOW_MS, hold_ms)
         if now_ms >= ends_ms:
@@ -50,20 +63,21 @@ class FailedLogins:
     def connected(self, address: str, now_ms: int) -> int:
         """Ask for a connection: 0 if it is taken, else the time for which none is."""
         wait_ms = self.wait_ms(address, now_ms)
-        window = self._windows.get(address)
+        window = self._windows.get(network_of(address))
         if not wait_ms and window is not None and window.hold_ms:
             self.failed(address, now_ms)
         return wait_ms
 
     def succeeded(self, address: str) -> None:
         """Undo the failure that was counted for a connection after a hold."""
+        address = network_of(address)
         window = self._windows.get(address)
         if window is not None and window.hold_ms and 0 < window.failures < self._limit:
             self._windows[address] = window._replace(failures=window.failures - 1)
 
     def wait_ms(self, address: str, now_ms: int) -> int:
         """Time for which no connection is taken from there; 0: none."""
-        window = self._windows.get(address)
+        window = self._windows.get(network_of(address))
         if window is None or window.failures < self._limit:
             return 0
         return max(0, window.began_ms + window.hold_ms - now_ms)
