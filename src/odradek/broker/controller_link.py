@@ -51,15 +51,30 @@ class ControllerLink:
         if self._client is None or self._peer != peer:
             self._hang_up()
             try:
-                self._client = self._setup.connect(
+                self._setup.connect(
                     lambda limit_ms: BrokerClient(
-                        peer[1], peer[2], self._client_id, self._timeout_ms, limit_ms, security=self._setup.security
+                        peer[1],
+                        peer[2],
+                        self._client_id,
+                        self._timeout_ms,
+                        limit_ms,
+                        security=self._setup.security,
+                        connected=lambda client: self._take(client, peer),
                     )
                 )
-            except ConnectionFailed as error:
-                raise KafkaError(ErrorCode.NOT_CONTROLLER, str(error)) from error
-            self._peer = peer
+            except BaseException as error:
+                self._hang_up()
+                if isinstance(error, ConnectionFailed):
+                    raise KafkaError(ErrorCode.NOT_CONTROLLER, str(error)) from error
+                raise
+        assert self._client is not None
         return self._client
+
+    def _take(self, client: BrokerClient, peer: tuple[int, str, int]) -> None:
+        """A controller that is frozen takes the connection, and answers nothing on it."""
+        self._client, self._peer = client, peer
+        if self._closed or peer != self._address(self._metadata.image):
+            client.abort()
 
     def _hang_up(self) -> None:
         if self._client is not None:

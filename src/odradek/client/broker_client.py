@@ -10,7 +10,7 @@ Not thread-safe, but for `abort`. After an error the connection is closed; make 
 import itertools
 import time
 from collections import deque
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from struct import Struct
 from types import TracebackType
 from typing import Any, NamedTuple, Self
@@ -55,12 +55,14 @@ class BrokerClient:
         correlation_ids: Iterator[int] | None = None,
         remembers: bool = False,
         security: ClientSecurity | None = None,
+        connected: Callable[["BrokerClient"], None] | None = None,
     ) -> None:
         """Connects, authenticates as `security` says, and asks for the broker's versions. `connect_timeout_ms` can only
         shorten the time for connecting.
 
         `correlation_ids`: for who goes on counting where an earlier connection ended. `remembers`: for who asks the
         same again and again; an answer whose bytes are those of the one before, of its kind, is the same object.
+        `connected` is called before the broker is asked for anything: for who may have to `abort` that.
         """
         self._remembered: dict[tuple[type[Response], int], tuple[memoryview, Any]] | None = {} if remembers else None
         self.address = f"{host}:{port}"
@@ -72,6 +74,8 @@ class BrokerClient:
         self._renew_login_at: float | None = None
         self.connection = Connection(host, port, timeout_ms, connect_timeout_ms)
         try:
+            if connected is not None:
+                connected(self)
             if security is not None:
                 self.connection.secure(security)
             self.versions = self._first_versions()
