@@ -208,15 +208,10 @@ class GroupOffsets:
         self, group_id: str, partitions: Collection[TopicPartition], done: Callable[[PartitionErrors], None]
     ) -> None:
         """Delete offsets of topics that the group's members don't read. KafkaError: refused at once."""
-        held = self._table.find(group_id)
-        if held is None:
-            raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND)
-        deleting = held
+        held = _found(self._table.find(group_id))
 
         def decide() -> None:
-            group = deleting.group
-            if group.state is GroupState.DEAD:
-                raise KafkaError(ErrorCode.NOT_COORDINATOR if deleting.is_gone else ErrorCode.GROUP_ID_NOT_FOUND)
+            group = _alive(held)
             if group.state is not GroupState.EMPTY and group.protocol_type != CONSUMER_PROTOCOL:
                 raise KafkaError(ErrorCode.NON_EMPTY_GROUP)
             kept = {tp for tp in partitions if group.state is not GroupState.EMPTY and _reads(group, tp.topic)}
@@ -225,7 +220,7 @@ class GroupOffsets:
             def settle(error: ErrorCode) -> None:
                 done({tp: ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC if tp in kept else error for tp in partitions})
 
-            self._forget(deleting, gone, settle)
+            self._forget(held, gone, settle)
 
         self._writes.turn(held, decide)
 
@@ -239,19 +234,14 @@ class GroupOffsets:
                 gathered.put(group_id, error.code)
 
     def _delete_group(self, group_id: str, done: Callable[[ErrorCode], None]) -> None:
-        held = self._table.find(group_id, nameless=True)
-        if held is None:
-            raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND)
-        deleting = held
+        held = _found(self._table.find(group_id, nameless=True))
 
         def decide() -> None:
-            group = deleting.group
-            if group.state is GroupState.DEAD:
-                raise KafkaError(ErrorCode.NOT_COORDINATOR if deleting.is_gone else ErrorCode.GROUP_ID_NOT_FOUND)
+            group = _alive(held)
             if group.state is not GroupState.EMPTY:
                 raise KafkaError(ErrorCode.NON_EMPTY_GROUP)
             group.pending_members.clear()
-            self._forget(deleting, {*deleting.offsets, *deleting.unsettled_offsets()}, done)
+            self._forget(held, {*held.offsets, *held.unsettled_offsets()}, done)
 
         self._writes.turn(held, decide)
 
@@ -324,6 +314,19 @@ class _Gathered:
             complete = len(self._errors) == len(self.names)
         if complete:
             self._done({name: self._errors[name] for name in self.names})
+
+
+def _found(held: GroupEntry | None) -> GroupEntry:
+    if held is None:
+        raise KafkaError(ErrorCode.GROUP_ID_NOT_FOUND)
+    return held
+
+
+def _alive(held: GroupEntry) -> Group:
+    """The entry's group, unless it was deleted, or moved to another broker, before this turn."""
+    if held.group.state is GroupState.DEAD:
+        raise KafkaError(ErrorCode.NOT_COORDINATOR if held.is_gone else ErrorCode.GROUP_ID_NOT_FOUND)
+    return held.group
 
 
 def _report(group_id: str, error: ErrorCode) -> None:
