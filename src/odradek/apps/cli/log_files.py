@@ -314,7 +314,7 @@ def read_epoch_checkpoint(path: Path, _options: ReadOptions) -> Iterator[Entry |
             entries += 1
             yield Entry({"epoch": values[0], "startOffset": values[1]})
         elif number > 0:
-            yield Problem(position, f"line {line.decode(errors='backslashreplace').strip()!r} makes no sense")
+            yield Problem(position, f"line {line.decode(errors='backslashreplace').strip()!r} is invalid")
         position += len(line)
     if entries != announced:
         yield Problem(position, f"{max(announced, 0)} entries announced, {entries} found")

@@ -15,7 +15,7 @@ EXIT_CODES = {
     "(cluster --check, reassign verify, dump-log, audit).",
     2: "The command line is not valid; nothing was done.",
     130: "Interrupted by Ctrl-C. consume, up and pipeline run, which are meant to end so, end with 0.",
-    141: "The reader of the output has gone, as in `odradek consume orders | head`.",
+    141: "The reader of the output has closed it, as in `odradek consume orders | head`.",
 }
 _ENVIRONMENT = {
     BOOTSTRAP_VARIABLE: "Brokers to ask first, HOST:PORT,…",

@@ -50,7 +50,7 @@ class Whose:
             if name is not None or default:
                 entity[kind] = name
         if "ip" in entity and len(entity) > 1:
-            raise WrongUsage("an address stands alone: leave --user and --client out")
+            raise WrongUsage("an address can't be combined with --user or --client")
         return entity
 
 

@@ -115,7 +115,7 @@ def undo(
             if tp in view.partitions and view.partitions[tp].replicas != replicas
         }
         if not back:
-            note(f"everything is as it was before run {record.id}")
+            note(f"nothing to undo: the replicas are those from before run {record.id}")
             return
         outcome = execute_plan(client, admin, journals, Plan(back), options)
     _report(outcome, output)

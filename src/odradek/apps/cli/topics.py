@@ -142,7 +142,7 @@ def describe(
     described = [_described(state, configs[state.name], needed[state.name]) for state in topics]
     if only.topics_with_overrides:
         described = [row for row in described if row["configs"]]
-        print_rows(described, ("topic", "configs"), output, empty="no topic has configs of its own")
+        print_rows(described, ("topic", "configs"), output, empty="no topic has overridden configs")
         return
     if flags := only.reports:
         rows = [row for item in described for row in _partition_rows(item) if any(row[flag] for flag in flags)]

@@ -149,7 +149,7 @@ class Guard:
             is_right, access = await self._verify(name, password)
         except (ConnectionFailed, KafkaError, UnsupportedByBroker) as error:
             log.warning("login can't be verified", name=name, address=address, error=str(error))
-            return self._login_page(name, "No broker answers, so nobody can log in.", 503)
+            return self._login_page(name, "No broker answers, so logins are not possible.", 503)
         if not is_right:
             log.warning("wrong password", name=name, address=address)
             await self._pause(address)

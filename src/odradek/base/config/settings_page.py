@@ -15,9 +15,9 @@ from odradek.base.config.support import NO_EFFECTS, REFUSALS, Support
 _INTRODUCTION = """\
 # Settings
 
-Every key of Apache Kafka 3.9 in ZooKeeper mode, and the few that Kafka doesn't have. A key is obeyed; or refused by
-name, when its value would change what Kafka does and Odradek doesn't do it; or without effect, for the reason given.
-This page is made from the code: `python -m odradek.base.config.settings_page > docs/settings.md`.
+This page lists every key of Apache Kafka 3.9 in ZooKeeper mode, and the few that Kafka doesn't have. A key is obeyed;
+or refused by name, if its value requires something that Odradek lacks; or without effect, for the given reason.
+The page is generated from the code: `python -m odradek.base.config.settings_page > docs/settings.md`.
 
 | of {total} keys of server.properties | |
 |---|---|
@@ -27,7 +27,7 @@ This page is made from the code: `python -m odradek.base.config.settings_page > 
 
 A refused value stops the broker at its start with one line that names the key, the value, what is valid and what to do.
 AlterConfigs refuses it while the broker runs. A value without effect is accepted and logged once, as is a key
-that neither Kafka nor Odradek knows; `odradek up` tells both on the terminal.
+that neither Kafka nor Odradek knows; `odradek up` prints both on the terminal.
 
 `max.connections`, `max.connection.creation.rate` and `num.network.threads` can be set for one listener, as in
 `listener.name.external.max.connections`.

@@ -292,7 +292,7 @@ class Recorder:
 
     def _moved_line(self, left: str) -> str:
         after = self._written_seq
-        text = f"the journal goes on here; until entry {after} it is in {left}"
+        text = f"the journal continues here; until entry {after} it is in {left}"
         facts: Facts = {"kind": Kind.LOG_DIR, "what": JOURNAL_MOVED, "directory": left, "after": after, "text": text}
         return self._line(self._clock.now_ms(), facts | {"since_ms": self._written_ms or None})
 

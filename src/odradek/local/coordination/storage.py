@@ -42,7 +42,7 @@ class _Recovery:
         if same_epoch and logged.zxid != self.zxid + 1:
             raise FatalError(
                 f"transactions between 0x{self.zxid:x} and 0x{logged.zxid:x} are missing: restore the directory from "
-                "a backup, or remove it to begin anew"
+                "a backup, or remove it to start with an empty one"
             )
         self.tree.apply(logged, [])
         match logged.txn:

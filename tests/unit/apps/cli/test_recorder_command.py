@@ -90,7 +90,7 @@ MISSING = "journal of broker 1: 45 entries are missing from 2026-11-17T02:17:12.
 def test_why_blames_no_election_for_a_change_in_a_gap(torn: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["recorder", "why", "orders-2", "--data", torn]) == 0
     told = capsys.readouterr().out
-    assert "cause     not recorded: controller 2 found it so when it was elected" in told
+    assert "cause     not recorded: controller 2 read this state when it was elected" in told
     assert f"gap       {MISSING}" in told
     assert "meanwhile 2026-11-17T02:17:21.000  broker 1: stopped" in told
     assert run(["recorder", "why", "orders-2", "--data", torn, "--format", "json"]) == 0

@@ -199,7 +199,7 @@ def test_a_broker_that_is_no_controller_is_named() -> None:
     story.brokers(1, cause=came)
     story.state(Kind.WRITE, 1, 1, 1, cause=came)
     assert [change.reason for change in changes_of(ORDERS, story.entries)] == [
-        "the journals begin with it: controller 1 found it so when it was elected",
+        "the journals begin with it: controller 1 read this state when it was elected",
         "broker 0 is gone",
         "broker 2 is gone",
     ]
@@ -261,7 +261,7 @@ def test_a_change_that_a_controller_only_finds_is_not_its_own() -> None:
     entries = merged([*story.entries, *finder.gaps()])
     found = changes_of(ORDERS, entries)[-1]
     assert (found.was_found, found.cause) == (True, None)
-    assert found.reason == "not recorded: controller 1 found it so when it was elected"
+    assert found.reason == "not recorded: controller 1 read this state when it was elected"
     assert [entry.what for entry in found.chain] == ["LogDirFailed"]
     assert "no journal of the controller of epoch 2 is given" in [gap.text for gap in found.gaps]
 

@@ -51,7 +51,7 @@ TABLE = OptionTable(
     Option("topic", "a topic, or TOPIC:0,1; may be given again", "TOPIC"),
     Option("all-topics", "every topic that the group has offsets in"),
     Option("members", "with --describe: who is in the group"),
-    Option("offsets", "with --describe: where it stands, the default"),
+    Option("offsets", "with --describe: committed offsets and lag, the default"),
     Option(
         "state",
         "with --describe: its state; with --list: also states, or only those given",
@@ -69,7 +69,7 @@ TABLE = OptionTable(
     Option("by-duration", "to so long ago", "PnDTnHnMnS"),
     Option("to-earliest", "to the beginning"),
     Option("to-latest", "to the end"),
-    Option("to-current", "to where it stands"),
+    Option("to-current", "to the committed offset"),
     Option("shift-by", "by so many, back if negative", "N"),
     Option("timeout", "ms to wait for the cluster", "MS", default="5000"),
     *EVERY_TOOL,

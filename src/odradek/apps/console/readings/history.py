@@ -288,7 +288,7 @@ _TITLES = {
     "ControlledShutdownAsked": "A broker asked to leave",
     "LogDirsFailed": "A log directory failed",
     "LogDirFailed": "A log directory failed",
-    "JournalMoved": "A journal goes on in another directory",
+    "JournalMoved": "A journal continues in another directory",
     "EntriesMissing": "Entries are missing",
     "NotWritten": "Entries are missing",
     "DirectoryMissing": "Entries may be missing",

@@ -96,6 +96,6 @@ def _with_death(document: dict[str, Any]) -> dict[str, Any]:
         return {
             **document,
             "state": "died",
-            "reason": document.get("reason") or "the process is gone, and said nothing",
+            "reason": document.get("reason") or "the process has died without a message",
         }
     return document

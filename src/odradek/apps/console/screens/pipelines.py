@@ -20,7 +20,7 @@ from odradek.model.acls import AclOperation
 _SAYS = {
     "start": "Starts pipeline {} on this machine, as `odradek pipeline run` does. The first rows take up to a "
     "minute, while Spark compiles the queries. Output: {}.",
-    "stop": "Stops pipeline {}: the batch in progress ends, the next run goes on from there.",
+    "stop": "Stops pipeline {}: the batch in progress ends, the next run continues from there.",
     "replay": "Pipeline {} computes again from there at its next run: later batches are removed from tables, "
     "topics get the rows again, windows and deduplication begin with empty state. This can't be undone.",
 }

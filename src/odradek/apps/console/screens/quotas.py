@@ -63,7 +63,7 @@ async def _set(console: Console, entity: dict[str, str | None]) -> None:
 
     def sentence() -> str:
         if not (wanted := named()):
-            return "Name a user, a client id or an address; * stands for all without a quota of their own."
+            return "Name a user, a client id or an address; * is the default for all others."
         return f"Limits {entity_as_text(wanted)}: {QUOTAS[key.value]} {value.value or '…'}."
 
     dialog.says(sentence)

@@ -148,7 +148,7 @@ async def _add_partitions(console: Console, name: str) -> None:
     )
     dialog.says(
         lambda: (
-            f"Topic {name} has {now} partitions and gets {wanted.value or '?'}. That can't be taken back, and keys "
+            f"Topic {name} has {now} partitions and gets {wanted.value or '?'}. This can't be undone, and keys "
             "will go to other partitions than before."
         )
     )

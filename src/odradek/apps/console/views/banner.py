@@ -48,9 +48,7 @@ def _zookeeper(state: CoordinationState | None) -> Html:
 def _brokers(reading: Reading[ClusterState], now_ms: int) -> Html:
     if reading.problem is not None:
         age = f" What is shown is {duration_text(now_ms - reading.at_ms)} old." if reading.value is not None else ""
-        return _line(
-            "bad", "No broker answers.", f"{reading.problem}.{age} This page goes on by itself when one is back."
-        )
+        return _line("bad", "No broker answers.", f"{reading.problem}.{age} This page refreshes when one is back.")
     state = reading.value
     if state is None:
         return Html("")

@@ -15,10 +15,10 @@ _TONES = {"running": "ok", "paused": "warn", "stopped": "bad"}
 ACTS = {
     "kill": "Crashes broker {} as kill -9 does. Other replicas become leaders when its session with ZooKeeper ends.",
     "pause": "Freezes broker {}: it is there and answers nothing, as in a very long garbage collection.",
-    "resume": "Lets broker {} go on: it finds out by itself what it has missed.",
+    "resume": "Resumes broker {}: it catches up automatically.",
     "stop": "Stops broker {} cleanly: it hands its partitions to the others first.",
     "cut": "Isolates broker {} from {}, as a broken switch does: connections stay open and go silent. {}",
-    "heal": "Connects broker {} again: it catches up by itself.",
+    "heal": "Connects broker {} again: it catches up automatically.",
     "start": "Starts broker {} again: it follows, catches up and joins the ISRs; it leads again after an election.",
 }
 CUTS = {
@@ -28,8 +28,8 @@ CUTS = {
 }
 CONSEQUENCES = {
     "zookeeper": "Its session expires after some seconds, and others are elected; it believes that it still leads.",
-    "brokers": "It falls out of the others' ISRs and they out of its own, after replica.lag.time.max.ms.",
-    "both": "The others go on without it; it goes on alone, and nothing that it takes with acks=all is acknowledged.",
+    "brokers": "It leaves the others' ISRs and they leave its own, after replica.lag.time.max.ms.",
+    "both": "The others continue without it; it continues alone, and acknowledges no write with acks=all.",
 }
 TITLES = {"cut": "Isolate", "pause": "Freeze (SIGSTOP)", "resume": "Resume (SIGCONT)", "heal": "Reconnect"}
 _TONES_OF_ACTS = {"kill": "danger", "cut": "danger", "heal": "primary", "start": "primary", "resume": "primary"}

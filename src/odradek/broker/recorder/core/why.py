@@ -45,7 +45,7 @@ class Change:
     gaps: tuple[Entry, ...]
     """Gaps of the journals since the last entry about the partition."""
     was_found: bool = False
-    """True if the controller found it so when it was elected."""
+    """True if the controller read this state when it was elected."""
 
     @property
     def is_of_leader(self) -> bool:
@@ -141,7 +141,7 @@ class _Known:
         cause, chain = self._events.get(key), tuple(self._by_cause.get(key, ()))
         reason = self._reason(cause, place, before, after)
         if entry.kind == Kind.READ and cause is not None and cause.what == _ELECTED:
-            found = f"controller {entry.broker} found it so when it was elected"
+            found = f"controller {entry.broker} read this state when it was elected"
             if before is not None:
                 reason = f"not recorded: {found}"
                 return Change(entry, before, after, None, tuple(self._since), reason, tuple(self._gaps), was_found=True)
