@@ -76,7 +76,7 @@ class MetadataImage:
         return replace(self, controller_id=controller_id, brokers=dict(brokers), topics=topics, topic_names=names)
 
     def deleted_since(self, before: "MetadataImage") -> list[str]:
-        """Names of the topics that were deleted; also of those that were created again since."""
+        """Names of deleted topics, including topics that were created again since."""
         return [
             name
             for name, topic in before.topics.items()

@@ -43,7 +43,7 @@ class Copying:
         version: int,
         in_group: bool,
     ) -> None:
-        """Without partitions for the copies it does nothing."""
+        """Does nothing without partitions for the copies."""
         self.history = TransactionHistory()
         self.offsets = GroupHistory(TRANSFORMERS)
         self._cluster = cluster

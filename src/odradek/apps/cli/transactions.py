@@ -1,4 +1,4 @@
-"""`odradek transactions`: list and describe transactions, find and abort those that hang (kafka-transactions)."""
+"""`odradek transactions`: list and describe transactions, find and abort hanging ones (kafka-transactions)."""
 
 import time
 from typing import Annotated

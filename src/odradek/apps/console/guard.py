@@ -65,7 +65,7 @@ class Guard:
 
     @property
     def is_open(self) -> bool:
-        """True if nobody has to log in."""
+        """True if the console needs no login."""
         return self._options.password is None and self._login is None
 
     def session(self, cookies: Mapping[str, str]) -> Session | None:

@@ -1,4 +1,4 @@
-"""Keeper of the rates of a day and of alerts: reads every cluster once a minute, also when nobody looks.
+"""Keeper of the rates of a day and of alerts: reads every cluster once a minute, even while no page is open.
 
 A reading is the metadata of all topics, the ends of their partitions, the offsets of the first hundred groups, a few
 settings of topics and the log directories of brokers, over connections that are closed after it. With logins the

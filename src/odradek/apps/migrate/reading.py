@@ -31,7 +31,7 @@ def read_survey(client: ClusterClient, brokers: Iterable[int]) -> Survey:
 
 
 def read_brokers(client: ClusterClient, view: ClusterView, brokers: Iterable[int]) -> dict[int, BrokerSettings]:
-    """Return the settings of those that live."""
+    """Return the settings of the live brokers."""
     return {broker: _broker(client, broker) for broker in brokers if broker in view.brokers}
 
 

@@ -108,7 +108,7 @@ def own_search(pattern: str) -> Callable[[str], bool]:
 
 
 def parse_filter(text: str, search: Search = bounded_search) -> Filter:
-    """FilterError says what is wrong. Nothing typed: every record."""
+    """Parse a filter; FilterError names the problem. An empty text matches every record."""
     if len(text) > TEXT_MAX:
         raise FilterError(f"a filter has at most {TEXT_MAX} characters")
     tokens = _tokens(text)

@@ -1,4 +1,4 @@
-"""Mapping of transaction errors to those that older clients know."""
+"""Mapping of transaction errors to the errors that older clients know."""
 
 from odradek.base.errors import ErrorCode
 

@@ -300,7 +300,7 @@ class Partition:
             return broker_id in self.followers.isr
 
     def check_followers(self) -> Advance:
-        """Periodic check: propose to remove followers that lag from the ISR, and stop waiting for those that don't
+        """Periodic check: propose to remove lagging followers from the ISR, and stop waiting for followers that don't
         join.
         """
         with self.lock:

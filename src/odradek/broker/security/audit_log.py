@@ -64,7 +64,7 @@ class AuditLog:
         self._changes.record(entry)
 
     def record_refusal(self, entry: Entry) -> None:
-        """Record what was not done, too: a change that failed, a login. Any thread; never blocks."""
+        """Record failures too: a failed change, a failed login. Any thread; never blocks."""
         self._refusals.record(entry)
 
 

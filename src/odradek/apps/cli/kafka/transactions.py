@@ -1,4 +1,4 @@
-"""kafka-transactions: list and describe transactions, find and abort those that hang."""
+"""kafka-transactions: list and describe transactions, find and abort hanging ones."""
 
 import time
 from collections.abc import Sequence

@@ -214,6 +214,6 @@ class _Planner:
 
 
 def cancel_run(console: Console, client: ClusterClient, run_id: str) -> None:
-    """Cancel a run of this machine, whoever began it: no broker is asked, so the user's right is looked at here."""
+    """Cancel a run of this machine, of any user: no broker is involved, so the user's right is checked here."""
     console.require(AclOperation.ALTER, "To cancel a run")
     console.reassigner.cancel(client, run_id)

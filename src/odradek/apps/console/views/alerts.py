@@ -109,7 +109,7 @@ def all_alerts(
 
 
 def alerts_html(alerts: tuple[NotedAlert, ...], now_ms: int) -> Html:
-    """Nothing while there was none."""
+    """Empty if there were no alerts."""
     if not alerts:
         return Html("")
     columns = [Column("State"), Column("Alert"), Column("Since", small=False), Column("For", numeric=True)]

@@ -54,7 +54,7 @@ def shown_default(setting: Setting, own: ConfigSource) -> str | None:
 
 
 def matching(settings: Sequence[Setting], own: ConfigSource, text: str, *, only_own: bool) -> list[Setting]:
-    """A search looks at all settings; without one, `only_own` leaves out what was not set."""
+    """A search covers all settings; without one, `only_own` omits settings that are not overridden."""
     words = text.lower().split()
     return [
         setting

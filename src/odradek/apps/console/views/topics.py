@@ -45,7 +45,7 @@ class Search:
 
     @property
     def address(self) -> dict[str, object]:
-        """The search as words of an address; those that say nothing are left out."""
+        """The search as parameters of an address; empty ones are omitted."""
         return {
             "q": self.text,
             "problem": self.problem,

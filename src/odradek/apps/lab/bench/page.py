@@ -107,7 +107,7 @@ def pictures(rows: Rows) -> dict[str, str]:
 
 
 def write(root: Path) -> None:
-    """The page, its plots and the README's table, from what is kept."""
+    """Write the page, its plots and the README's table from the kept rows."""
     rows = kept_rows(root)
     for name, svg in pictures(rows).items():
         (root / PLOTS / name).write_text(svg)

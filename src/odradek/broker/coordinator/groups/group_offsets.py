@@ -167,7 +167,7 @@ class GroupOffsets:
             self._writes.turn(held, partial(self._writes.end_transaction, held, key[1], committed=committed))
 
     def watch_transactions(self, held: GroupEntry) -> None:
-        """A group was replayed: its pending positions wait for markers, whatever their epoch."""
+        """A group was replayed: its pending offsets wait for markers of any epoch."""
         for producer_id in held.pending.producers:
             self._watch_transaction(held, producer_id, NO_EPOCH)
 

@@ -160,7 +160,7 @@ class StateLogWriter:
                 return
 
     def _carry_out_put_off(self) -> None:
-        """This thread flushes nothing meanwhile: all that the actions put into the queues is written together."""
+        """Defer flushes of this thread: all records that its actions put into the queues are written together."""
         with self._queueing:
             put_off, self._put_off = self._put_off, {}
         thread = get_ident()

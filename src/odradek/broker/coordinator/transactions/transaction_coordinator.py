@@ -102,7 +102,7 @@ class TransactionCoordinator:
         return [TransactionEntry(each, self._log, partition) for each in self._log.replay(partition).values()]
 
     def replayed(self, entry: TransactionEntry) -> None:
-        """Nothing but this coordinator's own records changes an id."""
+        """Only this coordinator's own records change an id."""
 
     thrown_away = replayed
 

@@ -23,7 +23,7 @@ def first_at_or_after(segments: Sequence[Segment], timestamp: int, log_start_off
 
 
 def youngest(segments: Sequence[Segment], log_start_offset: int) -> TimestampOffset | None:
-    """The first of the records with the largest timestamp, of those that are not deleted."""
+    """The first record with the largest timestamp that is not deleted."""
     best: TimestampOffset | None = None
     for segment in sorted(segments, key=lambda segment: segment.max_timestamp.timestamp, reverse=True):
         timestamp = segment.max_timestamp.timestamp
