@@ -186,6 +186,7 @@ class SimulatedBroker:
         )
         self.logs.table.on_offline.append(lambda failure: self.roles.take_offline(failure.partitions))
         self.logs.table.on_offline.append(lambda failure: on_failure())
+        self.logs.table.on_offline.append(lambda failure: self.mend_writes())  # one directory stays online
         self.cleaner = LogCleaner(self.config, self.replicas.partitions, self.logs.cleaned, clock)
         self.gate = InlineGate()
         self.wanted_isr: dict[TopicPartition, IsrChange] = {}
