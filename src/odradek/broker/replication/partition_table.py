@@ -167,17 +167,17 @@ class PartitionTable:
                 continue
             partition, batch = found
             guard = guards.get(tp) if guards else None
-            has_moved = partition.led_since > 0
+            may_have_moved = partition.led_since > 0 or len(partition.replicas) > 1
             appended: Appended | KafkaError
             try:
                 if refused:
                     refused.check(tp, records, partition.log.producers)
                 appended = partition.append(
-                    batch, len(records), acks=acks, may_begin_anywhere=not has_moved, guard=guard
+                    batch, len(records), acks=acks, may_begin_anywhere=not may_have_moved, guard=guard
                 )
             except KafkaError as error:
                 again = partial(partition.append, batch, len(records), acks=acks, guard=guard)
-                states = partition.log.producers if has_moved else None
+                states = partition.log.producers if may_have_moved else None
                 appended = append_in_doubt(tp, records, error, states, refused, again)
                 if isinstance(appended, KafkaError):
                     outcomes.append(appended)

@@ -138,7 +138,7 @@ def test_another_epoch_another_producer_and_no_producer_are_not_held_back(stage:
 
 
 def test_other_refusals_hold_nobody_back(stage: ReplicaStage, wire: Wire) -> None:
-    stage.become(0, epoch=0)
+    stage.become(0, epoch=0, isr=(0,), replicas=(0,))
     assert wire.send(5) is OUT_OF_ORDER
     assert not wire.refused
 
@@ -149,6 +149,14 @@ def test_a_gap_after_leadership_moved_gets_the_benefit_of_the_doubt(stage: Repli
     assert [wire.send(1), wire.send(2)] == [NOT_LEADER] * 2
     assert [wire.send(sequence) for sequence in range(3)] == [0, 1, 2]
     assert [wire.send(4) for _ in range(DOUBTS_MAX + 2)] == [NOT_LEADER] * DOUBTS_MAX + [OUT_OF_ORDER] * 2
+
+
+def test_a_gap_in_the_first_epoch_gets_it_too_where_there_are_other_replicas(stage: ReplicaStage, wire: Wire) -> None:
+    """Leadership may have moved away and come back, before this broker was told of either."""
+    stage.become(0, epoch=0)
+    assert wire.send(0) == 0
+    reconnected = Wire(stage)
+    assert [reconnected.send(2), reconnected.send(1), reconnected.send(2)] == [NOT_LEADER, 1, 2]
 
 
 def test_a_producer_that_may_have_been_known_is_believed_after_some_doubt(stage: ReplicaStage, wire: Wire) -> None:
@@ -167,10 +175,10 @@ def test_a_producer_that_may_have_been_known_is_believed_after_some_doubt(stage:
     assert [overtaken.send(0, pid=8), overtaken.send(1, pid=8)] == [4, 5]
 
 
-def test_a_producer_that_may_have_been_known_is_believed_at_once_by_the_first_leader(
+def test_a_producer_that_may_have_been_known_is_believed_at_once_by_the_only_replica(
     stage: ReplicaStage, wire: Wire
 ) -> None:
-    stage.become(0, epoch=0)
+    stage.become(0, epoch=0, isr=(0,), replicas=(0,))
     stage.partition.log.producers.forgotten_up_to = EVERY_PRODUCER
     assert wire.send(7) == 0
 

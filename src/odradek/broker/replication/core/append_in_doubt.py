@@ -1,4 +1,4 @@
-"""Decision about a batch that the log refused after a leader change: an earlier batch may still arrive."""
+"""Decision about a batch that the log refused where leadership may have moved: an earlier batch may still arrive."""
 
 from collections.abc import Callable
 
@@ -18,9 +18,9 @@ def append_in_doubt(
     refused: RefusedBatches,
     append: Callable[[], Appended],
 ) -> Appended | KafkaError:
-    """The answer to a batch that was refused. Where leadership has moved, and only there `states` is given, a gap gets
-    the benefit of the doubt, and so does a producer that is not known and may have been: what it sent before may still
-    be on its way."""
+    """The answer to a batch that was refused. Where leadership may have moved, and only there `states` is given, a gap
+    gets the benefit of the doubt, and so does a producer that is not known and may have been: what it sent before may
+    still be on its way."""
     if states is None or not _may_continue(records, error, states):
         return refused.explain(tp, records, error, states)
     if (in_doubt := refused.doubt(tp, records)) is not None:

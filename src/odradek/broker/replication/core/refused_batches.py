@@ -12,9 +12,10 @@ all of them in order and under the same epoch. The memory belongs to the connect
 reconnects sends its unacknowledged batches from the first one on.
 
 When leadership has moved, the batch before the gap may have been refused by the former leader, or lost with it, and be
-on its way here: librdkafka may send the batch behind it first. Where this broker has not led from the first epoch on, a
-gap gets the benefit of the doubt a few times, as NOT_LEADER_OR_FOLLOWER, before it is out of order. So does the first
-batch of a producer that is not known and may have been, before it is believed.
+on its way here: librdkafka may send the batch behind it first. So where leadership may have moved, a gap gets the
+benefit of the doubt a few times, as NOT_LEADER_OR_FOLLOWER, before it is out of order. So does the first batch of a
+producer that is not known and may have been, before it is believed. A leader of several replicas can't know that
+leadership has not moved: it may have gone away and come back before this broker was told.
 """
 
 from typing import Final, NamedTuple, TypeAlias
@@ -82,7 +83,7 @@ class RefusedBatches(dict[Key, Refusal]):
     ) -> KafkaError:
         """The error to answer with: that of the refused batch where the sequence is wrong only because of it.
 
-        `states` is given where leadership has moved, and with it the benefit of the doubt.
+        `states` is given where leadership may have moved, and with it the benefit of the doubt.
         """
         if error.code in RETRIED:
             self.note(tp, records, error)
