@@ -232,6 +232,7 @@ def test_partitions_are_added_and_replicas_moved_within_a_transaction(
         alter_reassignments(client, {moved: [1]})
         eventually(lambda: moved not in ongoing_reassignments(client), PATIENCE_S)
         assert cluster.leader(topic) == 1
+        monitor.await_beyond(moved, -1, PATIENCE_S)
         assert monitor.offsets[moved] == 0
         transaction.end(commit=True)
         monitor.await_beyond(moved, 1, SLACK_S)

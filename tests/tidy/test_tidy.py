@@ -312,3 +312,10 @@ def test_the_index_of_the_architecture_names_files_that_exist() -> None:
     rows = re.findall(r"^\| ([^|]*\?) \| (.*) \|$", page, re.MULTILINE)
     assert len(rows) >= 10
     assert [question for question, answer in rows if not 1 <= answer.count(".py`") <= 2] == [], "two files at most"
+
+
+def test_files_outside_of_packages_have_names_of_their_own() -> None:
+    """pytest imports them as modules without a package: of two with one name it can't collect the second."""
+    files = [file for file in (ROOT / "tests").rglob("*.py") if not (file.parent / "__init__.py").exists()]
+    names = [file.name for file in files if "kafka" not in file.parts]
+    assert sorted({name for name in names if names.count(name) > 1} - {"conftest.py"}) == []
