@@ -1,37 +1,42 @@
-"""A program that copies topics exactly once: librdkafka's consumer and transactional producer, through confluent-kafka.
+"""A program that copies a topic exactly once: librdkafka's consumer and transactional producer, by confluent-kafka.
+
+    python -m chaos.copier NAME BOOTSTRAP SOURCE TARGET
 
 It is a member of a group, whose offsets it commits in its transactions, so that it needs a group coordinator and a
-transaction coordinator. After an error it goes back to the committed offsets; after a fatal one it begins anew, with
-its transactional id, which fences the producer before.
+transaction coordinator. After an error it begins anew from the committed offsets, with its transactional id, which
+fences the producer before. It prints what it is about to do, and what is committed, and ends when its standard input
+does.
 """
 
+import os
+import select
+import sys
 from collections.abc import Sequence
+from typing import Final
 
 from confluent_kafka import Consumer, KafkaException, Message, Producer
 from confluent_kafka import TopicPartition as Position
 
-from chaos.clients import ClientThread
-
+CALL_S: Final = 30.0
+"""How long a call may take, as librdkafka is told."""
+OFFSETS, COMMITTED = "offsets", "committed"
 _TRANSACTION_RECORDS = 50
 _POLL_S = 0.5
-_CALL_S = 30.0
 
 
-class ChaosCopier(ClientThread):
+class _Copier:
     def __init__(self, name: str, bootstrap: str, source: str, target: str) -> None:
-        super().__init__(name)
-        self.committed = 0
-        """Number of transactions that are committed, as far as it was told."""
+        self._name = name
         self._common = {"bootstrap.servers": bootstrap, "client.id": name, "log_level": 0}
         self._source = source
         self._target = target
 
-    def _live(self) -> None:
-        while not self._stopping.is_set():
+    def run(self) -> None:
+        while not _is_over():
             consumer = Consumer(
                 {
                     **self._common,
-                    "group.id": self.name,
+                    "group.id": self._name,
                     "enable.auto.commit": False,
                     "auto.offset.reset": "earliest",
                     "isolation.level": "read_committed",
@@ -41,8 +46,8 @@ class ChaosCopier(ClientThread):
             )
             try:
                 self._copy(consumer)
-            except KafkaException:
-                pass  # it begins anew from what is committed
+            except KafkaException as error:
+                _tell(f"begins anew: {error}")
             finally:
                 consumer.close()
 
@@ -50,14 +55,14 @@ class ChaosCopier(ClientThread):
         producer = Producer(
             {
                 **self._common,
-                "transactional.id": self.name,
+                "transactional.id": self._name,
                 "transaction.timeout.ms": 15_000,
                 "reconnect.backoff.max.ms": 500,
             }
         )
-        producer.init_transactions(_CALL_S)
+        producer.init_transactions(CALL_S)
         consumer.subscribe([self._source])
-        while not self._stopping.is_set():
+        while not _is_over():
             found = [each for each in consumer.consume(_TRANSACTION_RECORDS, _POLL_S) if each.error() is None]
             if found:
                 self._transact(consumer, producer, found)
@@ -70,9 +75,20 @@ class ChaosCopier(ClientThread):
             producer.produce(self._target, message.value(), partition=partition)
             ends[partition] = offset + 1
         positions = [Position(self._source, partition, end) for partition, end in ends.items()]
-        producer.send_offsets_to_transaction(positions, consumer.consumer_group_metadata(), _CALL_S)
-        producer.commit_transaction(_CALL_S)
-        self.committed += 1
+        _tell(OFFSETS)
+        producer.send_offsets_to_transaction(positions, consumer.consumer_group_metadata(), CALL_S)
+        _tell("commit")
+        producer.commit_transaction(CALL_S)
+        _tell(COMMITTED)
+
+
+def _is_over() -> bool:
+    return bool(select.select([0], [], [], 0)[0])
+
+
+def _tell(line: str) -> None:
+    """Write a line before the next step begins: a kill loses nothing of it."""
+    os.write(1, f"{line}\n".encode())
 
 
 def committed_values(bootstrap: str, topic: str, partitions: int) -> dict[int, list[str]]:
@@ -92,7 +108,7 @@ def committed_values(bootstrap: str, topic: str, partitions: int) -> dict[int, l
     consumer.assign([Position(topic, partition, 0) for partition in found])
     try:
         while waiting:
-            message = consumer.poll(_CALL_S)
+            message = consumer.poll(CALL_S)
             if message is None:
                 raise TimeoutError(f"partitions {sorted(waiting)} of {topic} are not read to their end")
             partition = message.partition() or 0
@@ -103,3 +119,7 @@ def committed_values(bootstrap: str, topic: str, partitions: int) -> dict[int, l
     finally:
         consumer.close()
     return found
+
+
+if __name__ == "__main__":
+    _Copier(*sys.argv[1:]).run()
