@@ -90,12 +90,22 @@ class ClientSecurity:
     def is_tls(self) -> bool:
         return self.protocol in (SecurityProtocol.SSL, SecurityProtocol.SASL_SSL)
 
-    def wrap(self, connected: socket.socket, host: str) -> socket.socket:
-        """The connection itself, or TLS over it, with the handshake done. OSError where that fails."""
+    def wrap(
+        self, connected: socket.socket, host: str, begun: Callable[[socket.socket], None] = lambda secured: None
+    ) -> socket.socket:
+        """The connection itself, or TLS over it, with the handshake done. OSError where that fails. `begun` gets the
+        latter before the handshake: `connected` is of no use from there on.
+        """
         if not self.is_tls:
             return connected
-        context = self._current_context()
-        return context.wrap_socket(connected, server_hostname=host)
+        secured = self._current_context().wrap_socket(connected, server_hostname=host, do_handshake_on_connect=False)
+        try:
+            begun(secured)
+            secured.do_handshake()
+        except BaseException:
+            secured.close()
+            raise
+        return secured
 
     def authenticate(self, exchange: Exchange, host: str) -> None:
         """One SASL exchange with the broker of that host; AuthenticationRefused tells why it failed."""

@@ -33,6 +33,7 @@ class Connection:
         self.host = host
         self._timeout_ms = timeout_ms
         self._is_tls = False
+        self._is_aborted = False
         self._buffer: bytearray | None = None
         try:
             self._socket = socket.create_connection(
@@ -47,7 +48,7 @@ class Connection:
     def secure(self, security: ClientSecurity) -> None:
         """Do the TLS handshake, where `security` has TLS."""
         try:
-            self._socket = security.wrap(self._socket, self.host)
+            self._socket = security.wrap(self._socket, self.host, self._begin_tls)
         except (OSError, ValueError) as error:
             detail = getattr(error, "verify_message", None) or getattr(error, "reason", None) or error
             may_be_plain = getattr(error, "verify_message", None) is None and not isinstance(
@@ -56,6 +57,11 @@ class Connection:
             hint = "; the listener may not speak TLS" if may_be_plain else ""
             raise ConnectionFailed(f"TLS with the broker at {self.address} failed: {detail}{hint}") from error
         self._is_tls = security.is_tls
+
+    def _begin_tls(self, secured: socket.socket) -> None:
+        self._socket = secured
+        if self._is_aborted:
+            self.abort()
 
     @property
     def certificate_ends_s(self) -> float | None:
@@ -113,9 +119,11 @@ class Connection:
         self._socket.close()
 
     def abort(self) -> None:
-        """Close from another thread: a caller that waits for a frame fails now."""
+        """Close from another thread: a caller that waits for a frame, or for the TLS handshake, fails now."""
+        self._is_aborted = True
         try:
-            self._socket.shutdown(socket.SHUT_RDWR)
+            # That of SSLSocket would take TLS away from the caller, who might go on without.
+            socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
         except OSError:
             return  # it has no connection any more
 

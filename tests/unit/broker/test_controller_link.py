@@ -15,9 +15,17 @@ from odradek.protocol.messages.alter_partition import AlterPartitionRequest
 WAIT_S = 20
 
 
-def test_a_frozen_controller_is_not_waited_for_once_another_is_elected() -> None:
-    """It takes connections, and never tells its versions: the request's own time limit is half a minute."""
-    config = BrokerConfig.from_properties({"zookeeper.connect": "127.0.0.1:2181", "log.dirs": "unused"})
+@pytest.mark.parametrize("protocol", ["PLAINTEXT", "SSL"])
+def test_a_frozen_controller_is_not_waited_for_once_another_is_elected(protocol: str) -> None:
+    """It takes connections, and answers no first byte on them: the request's own time limit is half a minute."""
+    config = BrokerConfig.from_properties(
+        {
+            "zookeeper.connect": "127.0.0.1:2181",
+            "log.dirs": "unused",
+            "listeners": f"{protocol}://127.0.0.1:9092",
+            "security.inter.broker.protocol": protocol,
+        }
+    )
     listener = config.inter_broker_listener_name
     metadata = MetadataCache()
     with socket.create_server(("127.0.0.1", 0)) as frozen:
@@ -39,7 +47,7 @@ def test_a_frozen_controller_is_not_waited_for_once_another_is_elected() -> None
         asking.start()
         connection, _ = frozen.accept()
         with connection:
-            assert connection.recv(1)  # it has been asked for its versions
+            assert connection.recv(1)  # it has been asked for its versions, or for a TLS handshake
             metadata.publish(metadata.image.updated(2, brokers, []))
             asking.join(WAIT_S)
     assert errors == [ErrorCode.NOT_CONTROLLER]
