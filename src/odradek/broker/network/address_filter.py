@@ -6,57 +6,65 @@ drops the first packet of an attempt, and the client's system tries again later.
 Used by one acceptor.
 """
 
-import ctypes
 import socket
 from collections.abc import Iterable
 from ipaddress import IPv4Address, ip_address
-from struct import pack, unpack
+from struct import unpack
 
 from odradek.base.logs import get_logger
+from odradek.broker.network.packet_filter import (
+    DROP,
+    JUMP,
+    JUMP_IF_EQUAL,
+    JUMP_IF_SET,
+    LOAD_BYTE,
+    LOAD_WORD,
+    PASS,
+    RETURN,
+    SHIFT_RIGHT,
+    Instruction,
+    attach,
+    detach,
+    packed,
+)
 
 log = get_logger(__name__)
 
 ADDRESSES_MAX = 100
-_ATTACH, _DETACH = 26, 27  # SO_ATTACH_FILTER, SO_DETACH_FILTER
-_LOAD_WORD, _LOAD_BYTE, _SHIFT_RIGHT = 0x20, 0x30, 0x74
-_JUMP, _JUMP_IF_EQUAL, _JUMP_IF_SET, _RETURN = 0x05, 0x15, 0x45, 0x06
 _IP_HEADER = 0xFFF00000  # SKF_NET_OFF; offsets without it begin at the TCP header
 _TCP_FLAGS, _SYN = 13, 0x02
 _SOURCE_4, _SOURCE_6 = 12, 8
-_PASS, _DROP = 0xFFFFFFFF, 0
-_Instruction = tuple[int, int, int, int]
-"""Code, instructions to skip if true and if false, operand."""
 
 
 def drop_attempts_of(addresses: Iterable[str]) -> bytes:
     """A program that drops the SYN packets of these addresses, and passes every other packet."""
     known = [ip_address(address) for address in addresses]
-    older: list[_Instruction] = [(_LOAD_WORD, 0, 0, _IP_HEADER + _SOURCE_4)]
-    newer: list[_Instruction] = []
+    older: list[Instruction] = [(LOAD_WORD, 0, 0, _IP_HEADER + _SOURCE_4)]
+    newer: list[Instruction] = []
     for address in known:
         if isinstance(address, IPv4Address):
-            older += [(_JUMP_IF_EQUAL, 0, 1, int(address)), (_RETURN, 0, 0, _DROP)]
+            older += [(JUMP_IF_EQUAL, 0, 1, int(address)), (RETURN, 0, 0, DROP)]
             continue
         for number, word in enumerate(unpack(">4I", address.packed)):
             newer += [
-                (_LOAD_WORD, 0, 0, _IP_HEADER + _SOURCE_6 + 4 * number),
-                (_JUMP_IF_EQUAL, 0, 7 - 2 * number, word),
+                (LOAD_WORD, 0, 0, _IP_HEADER + _SOURCE_6 + 4 * number),
+                (JUMP_IF_EQUAL, 0, 7 - 2 * number, word),
             ]
-        newer.append((_RETURN, 0, 0, _DROP))
-    older.append((_RETURN, 0, 0, _PASS))
-    newer.append((_RETURN, 0, 0, _PASS))
-    program: list[_Instruction] = [
-        (_LOAD_BYTE, 0, 0, _TCP_FLAGS),
-        (_JUMP_IF_SET, 1, 0, _SYN),
-        (_RETURN, 0, 0, _PASS),
-        (_LOAD_BYTE, 0, 0, _IP_HEADER),
-        (_SHIFT_RIGHT, 0, 0, 4),
-        (_JUMP_IF_EQUAL, 1, 0, 4),
-        (_JUMP, 0, 0, len(older)),
+        newer.append((RETURN, 0, 0, DROP))
+    older.append((RETURN, 0, 0, PASS))
+    newer.append((RETURN, 0, 0, PASS))
+    program: list[Instruction] = [
+        (LOAD_BYTE, 0, 0, _TCP_FLAGS),
+        (JUMP_IF_SET, 1, 0, _SYN),
+        (RETURN, 0, 0, PASS),
+        (LOAD_BYTE, 0, 0, _IP_HEADER),
+        (SHIFT_RIGHT, 0, 0, 4),
+        (JUMP_IF_EQUAL, 1, 0, 4),
+        (JUMP, 0, 0, len(older)),
         *older,
         *newer,
     ]
-    return b"".join(pack("=HBBI", *instruction) for instruction in program)
+    return packed(program)
 
 
 class AddressFilter:
@@ -87,11 +95,9 @@ class AddressFilter:
     def _attach(self) -> None:
         try:
             if not self._until:
-                self._socket.setsockopt(socket.SOL_SOCKET, _DETACH, 0)
+                detach(self._socket)
                 return
-            program = drop_attempts_of(self._until)
-            held = ctypes.create_string_buffer(program, len(program))
-            self._socket.setsockopt(socket.SOL_SOCKET, _ATTACH, pack("HL", len(program) // 8, ctypes.addressof(held)))
+            attach(self._socket, drop_attempts_of(self._until))
         except (OSError, ValueError) as error:  # a kernel that lacks it, or an address with a zone
             self._is_usable = False
             self._until.clear()

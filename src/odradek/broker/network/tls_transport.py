@@ -25,6 +25,7 @@ from typing import cast
 from odradek.base.file_slice import Chunk, FileSlice
 from odradek.broker.network.frame_reader import FrameReader, Scratch
 from odradek.broker.network.outbox import Outbox, truncated
+from odradek.broker.network.packet_filter import DROP_DATA, attach, detach
 
 _RECORD_OVERHEAD_BYTES = 22  # the least that a record has beside its content
 _NO_COUNT = bytes(4)
@@ -161,7 +162,7 @@ class TlsTransport:
                 break
             arrived -= count + _RECORD_OVERHEAD_BYTES
             if arrived <= _RECORD_OVERHEAD_BYTES:
-                arrived = int.from_bytes(ioctl(self._fd, FIONREAD, _NO_COUNT), byteorder)
+                arrived = self._arrived()
                 if arrived <= _RECORD_OVERHEAD_BYTES:
                     break
         self.is_behind = received == limit
@@ -207,8 +208,23 @@ class TlsTransport:
             return
         if not self.handshaking:
             with suppress(OSError, ValueError):
-                self._tls.unwrap()  # sends close_notify; waits for nothing, because the socket doesn't block
+                self._notify_close()
         self._tls.close()
+
+    def _notify_close(self) -> None:
+        """Send close_notify. It waits for nothing, because the socket doesn't block, but OpenSSL reads behind it, as
+        long as a client goes on with messages of the protocol. So nothing more may come; and if something has come,
+        the client learns of the end by a reset."""
+        attach(self._tls, DROP_DATA)
+        try:
+            if not self._arrived():
+                self._tls.unwrap()
+        finally:
+            detach(self._tls)  # else a client that still sends would not be told
+
+    def _arrived(self) -> int:
+        """Return the bytes that the kernel has for the connection."""
+        return int.from_bytes(ioctl(self._fd, FIONREAD, _NO_COUNT), byteorder)
 
 
 class TlsFrameReader(FrameReader):
@@ -230,7 +246,7 @@ class TlsFrameReader(FrameReader):
         reads, began_ns = scratch.tls_reads, thread_time_ns()
         reads.begin(transport)
         try:
-            frames = super().read(scratch)
+            return self._read_decrypted(scratch)
         except BlockingIOError:
             if thread_time_ns() - began_ns > _FRUITLESS_NS_MAX:
                 transport.was_cut = True
@@ -238,6 +254,10 @@ class TlsFrameReader(FrameReader):
             raise
         finally:
             reads.transport = None
+
+    def _read_decrypted(self, scratch: Scratch) -> list[bytearray]:
+        """Read on until nothing that is decrypted is left."""
+        transport, frames = self._transport, super().read(scratch)
         if transport.is_behind:
             received = self.received
             while transport.is_behind and (rest := transport.pending()):

@@ -33,7 +33,7 @@ def main(library: str, port: int, seconds: float) -> None:
                     print(sent, "ended")  # noqa: T201
                     return
                 sent += 1
-        print(sent, "not ended")  # noqa: T201
+        print(sent, "went on")  # noqa: T201
 
 
 if __name__ == "__main__":

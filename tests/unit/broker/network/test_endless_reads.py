@@ -1,6 +1,7 @@
 """TLS connections that send messages of the protocol and no data, without end, before any login."""
 
 import re
+import select
 import socket
 import ssl
 import struct
@@ -10,13 +11,16 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import cast
 
 import pytest
 from frame_client import Echo, framed
 
+from odradek.broker.network.frame_reader import Scratch
 from odradek.broker.network.read_watch import READ_NS_MAX, ReadWatch, WatchedReads
 from odradek.broker.network.server import SocketServer
 from odradek.broker.network.settings import ListenerSettings, ServerSettings
+from odradek.broker.network.tls_transport import TlsFrameReader, TlsTransport
 from odradek.broker.quotas.core.address_limits import AddressLimits
 from odradek.broker.quotas.core.failed_logins import FailedLogins
 from odradek.broker.security.authentication.listener_security import ListenerSecurity
@@ -58,6 +62,39 @@ def test_a_read_that_costs_much_is_cut_and_one_that_stands_still_or_comes_again_
     reads.transport = None
     watch.look()
     assert transport.count == 1
+
+
+class Decrypted(TlsTransport):
+    """Gives the bytes as pieces of TLS records would, and tells at each read whether it is watched."""
+
+    def __init__(self, data: bytes, reads: WatchedReads) -> None:
+        self._data, self._reads = data, reads
+        self.watched: list[bool] = []
+        self.handshaking = self.is_behind = self.was_cut = False
+        self.max_bytes = 1 << 20
+
+    def pending(self) -> int:
+        return len(self._data)
+
+    def recv_into(self, buffer: memoryview) -> int:
+        self.watched.append(self._reads.transport is self)
+        count = min(len(buffer), self.max_bytes, len(self._data))
+        buffer[:count], self._data = self._data[:count], self._data[count:]
+        self.is_behind = count == min(len(buffer), self.max_bytes)
+        return count
+
+
+def test_all_steps_of_a_read_are_watched() -> None:
+    """Of the frame that begins behind a large one, the size is read alone, and more than it may be asked for then."""
+    scratch = Scratch(128 << 10)
+    large = bytes(200 << 10)
+    transport = Decrypted(framed(large) + framed(large)[:100], scratch.tls_reads)
+    reader = TlsFrameReader(transport, 1 << 20, lambda: None)
+    frames = reader.read(scratch)
+    assert frames == [large]
+    assert transport.pending() == 0
+    assert transport.watched == [True] * 4
+    assert scratch.tls_reads.transport is None
 
 
 @pytest.fixture
@@ -103,6 +140,47 @@ def test_key_updates_without_end_hold_up_others_for_a_moment_and_end_with_the_co
                 flood.kill()
                 flood.wait()
         eventually(lambda: failed.wait_ms("127.0.0.1", int(time.monotonic() * 1000)) > 0)
+
+
+class Notifying(socket.socket):
+    """A TLS socket whose client sends more at the moment of close_notify, behind which OpenSSL reads."""
+
+    client: socket.socket
+    readable: list[bool]
+
+    def unwrap(self) -> None:
+        self.client.sendall(b"more")
+        self.readable.append(bool(select.select([self], [], [], 0)[0]))
+
+
+@pytest.mark.parametrize(("sent", "readable"), [(b"", [False]), (b"something", [])])
+def test_nothing_is_read_behind_close_notify(sent: bytes, readable: list[bool]) -> None:
+    """Else a client that goes on and on would have the thread that closes its connection."""
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        client = socket.create_connection(listening.getsockname(), 20)
+        accepted, _ = listening.accept()
+    with client, Notifying(fileno=accepted.detach()) as notifying:
+        notifying.client, notifying.readable = client, []
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        transport = TlsTransport(notifying, context, lambda certificate, resumed: None, lambda reason: None)
+        transport.handshaking, transport._plain = False, None
+        transport._tls = cast(ssl.SSLSocket, notifying)
+        client.sendall(sent)
+        eventually(lambda: transport._arrived() == len(sent))
+        transport.close()
+        assert notifying.readable == readable
+
+
+def test_who_closes_tells_a_client_that_says_nothing(
+    served: tuple[SocketServer, FailedLogins, ssl.SSLContext],
+) -> None:
+    server, _, context = served
+    plain = socket.create_connection(("127.0.0.1", server.port("SSL")), 20)
+    with context.wrap_socket(plain, server_hostname="127.0.0.1", suppress_ragged_eofs=False) as client:
+        client.sendall(framed(b"x"))
+        assert client.recv(100).endswith(b"x")
+        server.processors[0].close(next(iter(server.processors[0]._connections.values())), "its time is over")
+        assert client.recv(100) == b"", "close_notify came before the end"
 
 
 def test_a_step_of_a_handshake_ends_with_its_connection(
