@@ -228,6 +228,30 @@ def test_epochs_that_were_cut_off_are_gone_after_a_crash(
     assert contents(opened) == contents(log)
 
 
+@pytest.mark.parametrize("further", [1, 4, 12])
+@pytest.mark.parametrize("later_epoch", [None, 5])
+@pytest.mark.parametrize(("cut", "older_epoch"), [(5, 1), (5, 2), (8, 1)])
+def test_epochs_that_were_cut_off_are_gone_though_what_was_copied_instead_is_older(
+    tmp_path: Path, cut: int, older_epoch: int, later_epoch: int | None, further: int
+) -> None:
+    """A leader that got its role back has more batches of its former epoch. Else this replica would tell another one
+    that its batches of the epochs that were cut off are right."""
+    log = open_log(tmp_path / "orders-0")
+    for number in range(10):
+        append(log, f"value {number}", leader_epoch=number // 4)
+    log.begin_epoch(3)
+    log.flush()
+    log.epochs.save()
+    log.truncate_to(cut)
+    for number in range(further):
+        append(log, f"other {number}", leader_epoch=older_epoch)
+    if later_epoch is not None:
+        append(log, "last", leader_epoch=later_epoch)
+    opened = open_log(tmp_path / "orders-0", recovery_point=log.recovery_point)
+    assert opened.epochs.entries == log.epochs.entries
+    assert contents(opened) == contents(log)
+
+
 def test_a_truncation_does_not_wait_for_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     log = open_log(tmp_path / "orders-0")
     for number in range(3):

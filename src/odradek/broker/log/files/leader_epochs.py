@@ -48,6 +48,17 @@ class LeaderEpochCache:
         if self._put(EpochEntry(epoch, start_offset)):
             self._unsaved = True
 
+    def found(self, epoch: int, offset: int) -> None:
+        """A batch of the epoch is at the offset. Entries that contradict it were cut off after the file was written,
+        unless the batch is before all of them: then the log begins behind it."""
+        known = self.epoch_for_offset(offset)
+        if epoch < 0 or known == epoch or (known < 0 and epoch <= self.latest_epoch):
+            return
+        kept = tuple(entry for entry in self.entries if entry.epoch <= epoch and entry.start_offset < offset)
+        if not kept or kept[-1].epoch < epoch:
+            kept = (*kept, EpochEntry(epoch, offset))
+        self._put_all(kept)
+
     def end_offset_for(self, epoch: int, log_end_offset: int) -> tuple[int, int]:
         """(the largest known epoch not above the asked one, where it ended), or (-1, -1) where nothing is known."""
         if epoch == UNDEFINED_EPOCH or epoch > self.latest_epoch:

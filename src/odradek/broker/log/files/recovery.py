@@ -217,8 +217,7 @@ def _rebuild_indexes(segment: Segment, config: LogConfig, epochs: LeaderEpochCac
                 since_index = 0
             since_index += header.size
             valid = position + header.size
-            if header.leader_epoch > epochs.latest_epoch:
-                epochs.assign(header.leader_epoch, header.base_offset)
+            epochs.found(header.leader_epoch, header.base_offset)
     except KafkaError as error:
         reason = str(error)
     segment.note_newest(newest)
