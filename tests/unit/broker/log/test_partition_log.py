@@ -2,6 +2,7 @@
 
 import errno
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from odradek.base.errors import ErrorCode, KafkaError
 from odradek.broker.log.core.config import LogConfig
 from odradek.broker.log.files import segment as segment_module
 from odradek.broker.log.files.partition_log import PartitionLog
+from odradek.protocol.compression import Codec
 from odradek.protocol.record_batch import batches, read_header
 
 
@@ -103,6 +105,17 @@ def test_batches_larger_than_a_segment_are_refused(tmp_path: Path) -> None:
     assert refused.value.code is ErrorCode.RECORD_LIST_TOO_LARGE
     assert (log.log_end_offset, log.files.size_bytes) == (0, 0)
     assert append(log, "x" * 100).first_offset == 0
+
+
+def test_a_batch_that_grows_larger_than_a_segment_is_refused(tmp_path: Path) -> None:
+    """The topic has another codec than the producer. What counts is what is written."""
+    log = open_log(tmp_path / "orders-0", LogConfig(segment_bytes=200))
+    packed = batch("x" * 200, compression=Codec.GZIP)
+    assert len(packed) < 200
+    with pytest.raises(KafkaError) as refused:
+        log.append_as_leader(packed, leader_epoch=0, rules=replace(RULES, compression_type=Codec.NONE))
+    assert refused.value.code is ErrorCode.RECORD_LIST_TOO_LARGE
+    assert log.append_as_leader(packed, leader_epoch=0, rules=RULES).first_offset == 0
 
 
 def test_rolls_by_record_time(tmp_path: Path) -> None:

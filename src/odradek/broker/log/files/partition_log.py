@@ -120,7 +120,8 @@ class PartitionLog:
             self.files.check_writable()
         now_ms = self._clock.now_ms()
         checked = check_records(records, rules=rules, now_ms=now_ms, budget=budget, api_version=api_version)
-        if len(records) > self.config.segment_bytes and rules.origin is Origin.CLIENT:
+        may_exceed = len(records) > self.config.segment_bytes or rules.compression_type is not None
+        if may_exceed and rules.origin is Origin.CLIENT:
             self._check_fits_segment(checked)
         return checked
 
