@@ -4,8 +4,8 @@ OpenSSL returns from a read when it has data for its caller or nothing has come.
 protocol alone, KeyUpdate in TLS 1.3 or renegotiations in 1.2, which are refused, as fast as they are handled, keeps its
 network thread inside of one read for as long as it likes, without any login; and Python can't have it return earlier.
 So a thread looks at the reads. A connection whose read is found again, and has cost processor time since, is
-disconnected, and so is one whose read took long and brought nothing (`tls_transport`). Its client loses its connections
-that are not logged in, and its address counts as one whose logins failed too often.
+disconnected, and so is one of which two reads took long and brought nothing (`tls_transport`). Its client loses
+its connections that are not logged in, and its address counts as one whose logins failed too often.
 """
 
 import threading

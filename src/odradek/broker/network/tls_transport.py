@@ -60,6 +60,7 @@ class TlsTransport:
         "max_bytes",
         "wants_write",
         "was_cut",
+        "was_fruitless",
     )
     _tls: ssl.SSLSocket
     _changing = threading.Lock()  # of all connections: `_is_stepping` and `_is_closed`, for a moment
@@ -82,6 +83,8 @@ class TlsTransport:
         self._outcome: Exception | None = None
         self.was_cut = False
         """A read or a step didn't come to an end, and was ended."""
+        self.was_fruitless = False
+        """A read took long and brought nothing. One may: Python looks for garbage wherever it likes."""
         self.handshaking = True
         self.wants_write = False
         """The handshake can't go on until the socket takes more bytes."""
@@ -249,8 +252,10 @@ class TlsFrameReader(FrameReader):
             return self._read_decrypted(scratch)
         except BlockingIOError:
             if thread_time_ns() - began_ns > _FRUITLESS_NS_MAX:
-                transport.was_cut = True
-                raise OSError(errno.EPROTO, "it sends messages of TLS and no data") from None
+                if transport.was_fruitless:
+                    transport.was_cut = True
+                    raise OSError(errno.EPROTO, "it sends messages of TLS and no data") from None
+                transport.was_fruitless = True
             raise
         finally:
             reads.transport = None

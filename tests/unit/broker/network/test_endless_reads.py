@@ -70,7 +70,7 @@ class Decrypted(TlsTransport):
     def __init__(self, data: bytes, reads: WatchedReads) -> None:
         self._data, self._reads = data, reads
         self.watched: list[bool] = []
-        self.handshaking = self.is_behind = self.was_cut = False
+        self.handshaking = self.is_behind = self.was_cut = self.was_fruitless = False
         self.max_bytes = 1 << 20
 
     def pending(self) -> int:
@@ -95,6 +95,25 @@ def test_all_steps_of_a_read_are_watched() -> None:
     assert transport.pending() == 0
     assert transport.watched == [True] * 4
     assert scratch.tls_reads.transport is None
+
+
+class Fruitless(Decrypted):
+    def recv_into(self, buffer: memoryview) -> int:
+        spend(20_000_000)
+        raise BlockingIOError
+
+
+def test_one_read_may_take_long_and_bring_nothing() -> None:
+    """It may have been a collection of garbage that took its time."""
+    scratch = Scratch(128 << 10)
+    transport = Fruitless(b"", scratch.tls_reads)
+    reader = TlsFrameReader(transport, 1 << 20, lambda: None)
+    with pytest.raises(BlockingIOError):
+        reader.read(scratch)
+    assert not transport.was_cut
+    with pytest.raises(OSError, match="no data"):
+        reader.read(scratch)
+    assert transport.was_cut
 
 
 @pytest.fixture
