@@ -12,6 +12,7 @@ from odradek.client.cluster_client import ClusterClient
 from odradek.model.acls import AclOperation, PatternType, PermissionType, ResourceType
 
 ENTRIES_MAX = 500
+"""Of changes, and of refusals, which would push the changes out."""
 _TAIL_BYTES = 256 << 10
 _BELOW = [f"{place}{name}" for name in (FILE_NAME, REFUSED_FILE_NAME) for place in ("", "*/", "broker-*/*/")]
 
@@ -57,9 +58,17 @@ class AuditReader:
         marks = tuple((str(path), path.stat().st_size, path.stat().st_mtime_ns) for path in files)
         if before is not None and before.marks == marks:
             return before
-        entries = [entry for path in files for entry in audit_entries(_tail(path))]
-        entries.sort(key=lambda entry: -entry.at_ms)
-        return AuditState(tuple(entries[:ENTRIES_MAX]), marks)
+        refusals = [path for path in files if path.name == REFUSED_FILE_NAME]
+        changes = [path for path in files if path.name == FILE_NAME]
+        return AuditState(tuple(_newest_first(_latest(changes) + _latest(refusals))), marks)
+
+
+def _latest(paths: Iterable[Path]) -> list[AuditEntry]:
+    return _newest_first(entry for path in paths for entry in audit_entries(_tail(path)))[:ENTRIES_MAX]
+
+
+def _newest_first(entries: Iterable[AuditEntry]) -> list[AuditEntry]:
+    return sorted(entries, key=lambda entry: -entry.at_ms)
 
 
 def audit_entries(lines: Iterable[bytes]) -> list[AuditEntry]:
