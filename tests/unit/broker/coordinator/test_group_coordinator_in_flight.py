@@ -8,6 +8,7 @@ from slow_stage import KEPT_IN, ORDERS, WAIT_S, Stage
 
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.broker.coordinator.groups.core.group_records import OffsetKey, encode_key
+from odradek.broker.coordinator.groups.group_coordinator import GroupCoordinator
 from odradek.broker.coordinator.groups.group_entry import GroupEntry
 from odradek.broker.coordinator.groups.group_offsets import UNSTABLE
 
@@ -291,6 +292,37 @@ def test_a_position_that_is_on_its_way_does_not_expire(stage: Stage) -> None:
     while stage.log.waiting:
         stage.log.settle()
     assert (answers, stage.committed("g")) == ([ErrorCode.NONE], 2)
+
+
+@pytest.mark.parametrize(
+    "forget",
+    [GroupCoordinator.expire_offsets, lambda groups: groups.forget_topic(ORDERS.topic)],
+    ids=("expiry", "deleted topic"),
+)
+def test_a_group_that_came_back_loses_nothing_to_what_was_known_before(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch, forget: Callable[[GroupCoordinator], None]
+) -> None:
+    """The partition was another broker's between the choice of groups and the turn at this one."""
+    stage.log.at_once = True
+    stage.commit("g", 1)
+    stage.clock.advance(8 * DAY_MS)
+    groups = stage.groups._table.all()
+
+    def meanwhile() -> list[GroupEntry]:
+        begin_again(stage, 1)
+        stage.commit("g", 2)
+        return groups
+
+    monkeypatch.setattr(stage.groups._table, "all", meanwhile)
+    forget(stage.groups)
+    begin_again(stage, 3)
+    assert stage.committed("g") == 2
+
+
+def begin_again(stage: Stage, epoch: int) -> None:
+    stage.resign(epoch)
+    stage.lead(epoch + 1)
+    stage.settle_tenures()
 
 
 @pytest.mark.parametrize("request_", [delete_group, delete_offset])

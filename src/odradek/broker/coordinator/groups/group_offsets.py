@@ -264,7 +264,8 @@ class GroupOffsets:
 
     def _forget_everywhere(self, choose: Callable[[GroupEntry], list[TopicPartition]]) -> None:
         def forget(held: GroupEntry) -> None:
-            self._forget(held, choose(held), partial(_report, held.group.id))
+            if not held.is_gone:  # the log has newer offsets by now, if this broker leads it again
+                self._forget(held, choose(held), partial(_report, held.group.id))
 
         everywhere = self._table.all()
         for begin in range(0, len(everywhere), _FORGOTTEN_TOGETHER):
