@@ -296,6 +296,7 @@ def test_many_half_open_handshakes_displace_each_other(
     monkeypatch.setattr(ConnectionSetups.__init__, "__defaults__", (20,))
     server = serve()
     with connected(server, authority) as connection:
+        assert ask(connection, b"x") == b"x"  # the server, too, has completed its handshake
         silent = [socket.create_connection(("127.0.0.1", server.port("SSL")), 20) for _ in range(60)]
         eventually(lambda: server.connections <= 21)
         assert ask(connection, b"x") == b"x"
