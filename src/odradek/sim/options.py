@@ -155,7 +155,7 @@ class Options:
     """Share of librdkafka's chances for its race (`clients/librdkafka_producer.py`) that it takes."""
     weights: Mapping[str, int] = field(default_factory=lambda: WEIGHTS)
     incidents: tuple[str, ...] = ()
-    """What happens after the faults, each in a cluster that has healed (`incidents`)."""
+    """Incidents after the faults, each in a cluster that has healed (`incidents`)."""
 
     @classmethod
     def draw(cls, seed: int) -> "Options":

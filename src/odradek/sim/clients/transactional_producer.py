@@ -95,7 +95,7 @@ class TransactionalProducer:
         self.phase = Phase.NEW
         self.fault: str | None = None
         self.keeps_id = False
-        """Whether nobody else has its transactional id, and the id doesn't expire: its producer id is never unknown."""
+        """True if its transactional id has no other user and doesn't expire: its producer id is never unknown."""
         self._timeout_ms = timeout_ms
         self._has_keys = has_keys
         self.transactional_id = self._id = transactional_id or f"ledger-{number}"

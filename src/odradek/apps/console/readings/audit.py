@@ -12,7 +12,7 @@ from odradek.client.cluster_client import ClusterClient
 from odradek.model.acls import AclOperation, PatternType, PermissionType, ResourceType
 
 ENTRIES_MAX = 500
-"""Of changes, and of refusals, which would push the changes out."""
+"""Number of changes that are kept, and of refusals: counted together, a flood of refusals would hide the changes."""
 _TAIL_BYTES = 256 << 10
 _BELOW = [f"{place}{name}" for name in (FILE_NAME, REFUSED_FILE_NAME) for place in ("", "*/", "broker-*/*/")]
 

@@ -58,7 +58,7 @@ class _Leadership:
     def __init__(self, *, loaded: bool) -> None:
         self.loaded = loaded
         self.news: list[Callable[[], None]] | None = None if loaded else []
-        """What came while the log was read, and may be behind what was read; None from the end of the replay on."""
+        """Actions that came during the replay, and may concern records behind it; None from its end on."""
 
 
 class StateTable(Generic[_Entry]):
