@@ -91,8 +91,11 @@ def test_an_interrupted_start_is_found_by_its_pid_file(
         return child
 
     monkeypatch.setattr(owned_process, "start_process", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        _start(process, marker)
-    again = OwnedProcess(tmp_path / "pid", marker)
-    assert again.kill()
-    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a test with Spark leaves Spark's own
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            _start(process, marker)
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert OwnedProcess(tmp_path / "pid", marker).kill()
