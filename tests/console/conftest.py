@@ -112,9 +112,10 @@ def create_topic(servers: str, name: str, partitions: int = 3, replicas: int = 3
         try:
             admin.create_topics([NewTopic(name, partitions, replicas, config=config)])[name].result(30)
         except KafkaException as error:
-            if error.args[0].code() != KafkaError.NOT_CONTROLLER:
-                raise
-            return False
+            if error.args[0].code() == KafkaError.NOT_CONTROLLER:
+                return False
+            if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
+                raise  # it exists if the answer of an earlier attempt was lost
         return True
 
     eventually(is_created)
