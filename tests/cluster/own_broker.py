@@ -175,12 +175,12 @@ def produce_request(topic: str, records: bytes, partition: int = 0, acks: int = 
 
 
 def produce(client: BrokerClient, topic: str, records: bytes, partition: int = 0) -> PartitionProduceResponse:
-    """A broker that has just started serves before the controller has told it what to lead."""
+    """A broker serves before the controller has told it what it leads: after a start, and of a topic just created."""
     deadline = time.monotonic() + PATIENCE_S
     while True:
         answer = client.send(produce_request(topic, records, partition))
         result: PartitionProduceResponse = answer.responses[0].partition_responses[0]
-        if result.error_code != ErrorCode.NOT_LEADER_OR_FOLLOWER or time.monotonic() >= deadline:
+        if result.error_code not in NOT_LED_YET or time.monotonic() >= deadline:
             return result
         time.sleep(0.02)
 

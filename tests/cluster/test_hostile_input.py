@@ -387,7 +387,8 @@ def test_names_that_could_leave_the_directory(broker: OwnBroker, name: str) -> N
         wanted = CreatableTopic(name=name, num_partitions=1, replication_factor=1)
         (created,) = client.send(CreateTopicsRequest(topics=[wanted], timeout_ms=10_000)).topics
         assert created.error_code == ErrorCode.INVALID_TOPIC_EXCEPTION
-        assert produce(client, name, batch_of(b"x")).error_code != 0
+        (refused,) = client.send(produce_request(name, batch_of(b"x"))).responses[0].partition_responses
+        assert refused.error_code != 0
         (described,) = client.send(MetadataRequest(topics=[MetadataRequestTopic(name=name)]), 8).topics
         assert described.error_code == ErrorCode.INVALID_TOPIC_EXCEPTION
     assert sorted(os.listdir(broker.directory)) == around
