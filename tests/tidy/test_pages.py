@@ -53,6 +53,12 @@ def test_readme_is_short() -> None:
     assert len((ROOT / "README.md").read_text().splitlines()) < README_LINES_MAX
 
 
+def test_ratios_of_the_readme_are_those_of_the_benchmarks() -> None:
+    text = re.sub(r"<!-- bench: begin.*?bench: end -->", "", (ROOT / "README.md").read_text(), flags=re.DOTALL)
+    measured = set(re.findall(r"\b\d\.\d\d\b", (ROOT / "docs" / "benchmarks.md").read_text()))
+    assert set(re.findall(r"\b\d\.\d\d\b", text)) - measured == set()
+
+
 def test_alerts_and_board_name_metrics_that_there_are() -> None:
     board = (ROOT / "deploy" / "grafana-board.json").read_text()
     assert len(json.loads(board)["panels"]) > 10
