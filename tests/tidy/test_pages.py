@@ -10,6 +10,7 @@ import pytest
 from odradek.base.metric_descriptions import descriptions
 
 ROOT = Path(__file__).parents[2]
+SOURCE = ROOT / "src" / "odradek"
 PAGES = [*sorted(ROOT.glob("*.md")), *sorted((ROOT / "docs").rglob("*.md"))]
 README_LINES_MAX = 120
 _LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
@@ -41,12 +42,76 @@ def test_links_lead_somewhere(page: Path) -> None:
     assert broken == []
 
 
+@cache
+def suffixes() -> frozenset[str]:
+    """Paths of the source's files and packages, from any of their parents on, with and without `.py`."""
+    found = set()
+    for path in SOURCE.rglob("*"):
+        if "__pycache__" not in path.parts:
+            parts = path.relative_to(SOURCE).parts
+            found |= {"/".join(parts[start:]) for start in range(len(parts))}
+    return frozenset(found | {name.removesuffix(".py") for name in found})
+
+
+@cache
+def names_in_tests() -> frozenset[str]:
+    files = [path for path in (ROOT / "tests").rglob("*.py") if "__pycache__" not in path.parts]
+    functions = (name for path in files for name in re.findall(r"def (test_\w+)", path.read_text()))
+    return frozenset((*functions, *(path.stem for path in files)))
+
+
+def _spans(page: Path) -> list[str]:
+    """Code within sentences, word by word."""
+    return [word for span in re.findall(r"`([^`\n]+)`", page.read_text()) for word in span.split()]
+
+
 def test_pages_name_files_that_there_are() -> None:
     """A name in a page is that of a file, wherever it lies; `NAME.py` stands for any."""
     folders = ("src", "tests", "tools", "examples", "deploy")
     there = {path.name for folder in folders for path in (ROOT / folder).rglob("*.py")} | {"NAME.py"}
     named = {(page.name, name) for page in PAGES for name in re.findall(r"`[\w/]*?(\w+\.py)`", page.read_text())}
     assert {(page, name) for page, name in named if name not in there} == set()
+
+
+def test_pages_name_paths_that_there_are() -> None:
+    """From the repository's root on, or from a package on: `broker/log/core`, `log/core`, `core/election.py`."""
+    folders = "src|tests|tools|docs|deploy"
+    lacking = set()
+    for page in PAGES:
+        for path in re.findall(rf"(?<![\w/.-])(?:{folders})/[\w./*-]+", page.read_text()):
+            if not any(ROOT.glob(path.rstrip("."))):
+                lacking.add((page.name, path))
+        for word in _spans(page):
+            path = word.strip(",:").rstrip("/")
+            inner = re.fullmatch(r"([a-z_]+)/[a-z0-9_/]+(?:\.py)?", path)
+            if inner and inner[1] in suffixes() and path not in suffixes() and not (ROOT / path).exists():
+                lacking.add((page.name, path))
+    assert lacking == set()
+
+
+def test_pages_name_modules_that_there_are() -> None:
+    packages = "|".join(path.name for path in SOURCE.iterdir() if (path / "__init__.py").exists())
+    for page in PAGES:
+        for name in re.findall(rf"\bodradek\.((?:{packages})(?:\.\w+)+)", page.read_text()):
+            path = name.replace(".", "/")
+            assert {path, path.rpartition("/")[0]} & suffixes(), f"{page.name}: odradek.{name}"
+
+
+def test_pages_name_functions_that_there_are() -> None:
+    """A function or class in brackets behind its file: `core/rebalance.py` (`expire`)."""
+    for page in PAGES:
+        for path, name in re.findall(r"`([\w/]+\.py)`\s\(`(\w+)`\)", page.read_text()):
+            files = [file for file in SOURCE.rglob(Path(path).name) if str(file).endswith(f"/{path}")]
+            defined = re.compile(rf"^\s*(?:def|class) {name}\b", re.MULTILINE)
+            assert any(defined.search(file.read_text()) for file in files), f"{page.name}: {name} in {path}"
+
+
+def test_pages_name_tests_that_there_are() -> None:
+    """`test_kip_279_…` stands for all that begin so. docs/clients.md names tests of clients."""
+    for page in (page for page in PAGES if page.name != "clients.md"):
+        for name, more in re.findall(r"`(?:[\w/]*/)?(test_\w+)(?:\.py)?(…?)`", page.read_text()):
+            there = any(test.startswith(name) for test in names_in_tests()) if more else name in names_in_tests()
+            assert there, f"{page.name}: {name}"
 
 
 def test_readme_is_short() -> None:
