@@ -3,7 +3,7 @@
 One broker, and clients that count their work, so that the figures hold on a machine with other load too: processor
 time and context switches per login, and processor time per Produce request of 16 KB without an authorizer, as a super
 user, and as a user with 10,000 ACLs in the cluster. Rounds in turn, medians. The figures of
-docs/decisions/0035-what-a-login-costs.md come from here.
+docs/decisions/0035-cost-of-a-login.md come from here.
 """
 
 import argparse

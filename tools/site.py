@@ -47,7 +47,7 @@ def prepare(stage: Path) -> None:
     shutil.copy(ROOT / "Containerfile", docs / "Containerfile.txt")
     shutil.copy(ROOT / "mkdocs.yml", stage)
     reference.main(docs / "reference")
-    _write_index(docs / "decisions", "Decisions", "What was decided, why, and what was measured, by number.")
+    (docs / "decisions" / "README.md").rename(docs / "decisions" / "index.md")
     _write_index(docs / "internals", "Internals", "One page per engine; ARCHITECTURE is the map of the source.")
     for page in docs.glob("*.md"):
         page.write_text(

@@ -114,6 +114,21 @@ def test_pages_name_tests_that_there_are() -> None:
             assert there, f"{page.name}: {name}"
 
 
+def test_the_index_of_decisions_is_complete() -> None:
+    """Each decision has a row with its title and a summary. Numbers are consecutive, except those that the page names."""
+    decisions = ROOT / "docs" / "decisions"
+    index = (decisions / "README.md").read_text()
+    files = sorted(path for path in decisions.glob("*.md") if path.name != "README.md")
+    headings = [re.fullmatch(r"# (\d{4}): (.+)", path.read_text().splitlines()[0]) for path in files]
+    expected = [(match[1], match[2], path.name) for match, path in zip(headings, files, strict=True) if match]
+    assert re.findall(r"^\| (\d{4}) \| \[(.+)\]\((.+)\) \| .+ \|$", index, re.MULTILINE) == expected
+    assert [path.name for path in files if path.name[:4] not in dict(row[:2] for row in expected)] == []
+    unused = set(re.findall(r"number (\d{4}) was not used", index))
+    numbers = [number for number, _, _ in expected]
+    assert sorted({*numbers, *unused}) == [f"{number:04}" for number in range(1, int(numbers[-1]) + 1)]
+    assert len(numbers) == len(set(numbers))
+
+
 def test_readme_is_short() -> None:
     assert len((ROOT / "README.md").read_text().splitlines()) < README_LINES_MAX
 

@@ -4,7 +4,7 @@
 
 An event is a short text with named values. Each line is written with one call, so lines of several threads never mix.
 The process that owns the log calls `configure`; modules ask for a logger. (structlog does the same for 17 MB and 160 ms
-more per broker: docs/decisions/0002-own-log-lines.md.)
+more per broker: docs/decisions/0002-log-lines-without-structlog.md.)
 """
 
 import json as json_

@@ -3,7 +3,7 @@
 The standard one compiles up to six functions per class at import, half a millisecond or more; a broker imports two
 hundred slotted classes, makes objects of a few dozen of them, and compares or prints objects of fewer. Only slotted
 classes without a dataclass among their bases are different here: the constructor comes with the first object, the
-other methods with the first one that is called. docs/decisions/0034-what-a-start-costs.md has the figures.
+other methods with the first one that is called. docs/decisions/0034-cost-of-a-broker-start.md has the figures.
 """
 
 import dataclasses
