@@ -65,13 +65,15 @@ class Contents(NamedTuple):
     """Names that are called, and so the classes that are made."""
     modules: set[str]
     """Modules, or names in them, that are imported: full names."""
+    threads: list[tuple[int, bool]]
+    """Threads, timers and executors that it makes: the line, and whether they get a name."""
 
 
 @cache
 def contents(path: Path) -> Contents:
     """Facts about a file that the rules need, from one walk through it: the walk takes the time."""
     tree = ast.parse(path.read_text())
-    found = Contents(ast.get_docstring(tree), [], [], set(), [], set(), set())
+    found = Contents(ast.get_docstring(tree), [], [], set(), [], set(), set(), [])
     for node in ast.walk(tree):
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
@@ -81,8 +83,14 @@ def contents(path: Path) -> Contents:
                 found.classes.append((node.name, bases))
             if text := ast.get_docstring(node):
                 found.docstrings.append(text)
-        elif isinstance(node, ast.Call) and isinstance(node.func, ast.Name):
-            found.called.add(node.func.id)
+        elif isinstance(node, ast.Call):
+            name = node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
+            if isinstance(node.func, ast.Name):
+                found.called.add(name)
+            if name in ("Thread", "Timer", "ThreadPoolExecutor"):
+                keywords = {keyword.arg for keyword in node.keywords}
+                is_named = bool(keywords & {"name", "thread_name_prefix"}) or len(node.args) > 1
+                found.threads.append((node.lineno, is_named))
         elif isinstance(node, ast.Import):
             found.imported.update(alias.name.split(".")[0] for alias in node.names)
             found.modules.update(alias.name for alias in node.names)
@@ -169,10 +177,20 @@ def test_time_enters_by_its_door() -> None:
 
 
 def test_threads_of_the_broker_are_supervised() -> None:
-    """`base/threads.py` starts them, so that none ends unnoticed."""
+    """`base/threads.py` starts them, so that none ends unnoticed. The others are timers that end the process or a slow
+    scrape, and the recovery of logs, whose results are read where it starts."""
+    others = {"broker/main.py", "base/metrics_endpoint.py", "broker/log/directories/log_dirs.py"}
     of_the_broker = [path for path in sources() if name_of(path).startswith(("base/", "broker/"))]
-    users = {name_of(path) for path in of_the_broker if re.search(r"threading\.Thread\(", path.read_text())}
-    assert users - {"base/threads.py"} == set()
+    users = {name_of(path) for path in of_the_broker if contents(path).threads}
+    assert users - others - {"base/threads.py"} == set()
+
+
+def test_threads_have_names() -> None:
+    """`threading.Timer` takes none: it gets one by assignment."""
+    found = {name_of(path): contents(path).threads for path in sources()}
+    unnamed = {name for name, calls in found.items() for _, is_named in calls if not is_named}
+    timers = {"broker/main.py": 'halt.name = "', "base/metrics_endpoint.py": 'timer.name = "'}
+    assert {name for name in unnamed if timers.get(name, "?") not in (SOURCE / name).read_text()} == set()
 
 
 def test_brokers_are_reached_by_one_client() -> None:

@@ -127,6 +127,7 @@ def _cut_after(seconds: float, connection: socket.socket) -> Iterator[None]:
             line.shutdown(socket.SHUT_RDWR)
 
     timer = threading.Timer(seconds, cut)
+    timer.name = "scrape-timeout"
     timer.daemon = True
     timer.start()
     try:

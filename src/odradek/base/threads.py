@@ -3,13 +3,20 @@
 An essential thread (a processor, an acceptor, a replica fetcher, the controller, …) is necessary for the broker: its
 end is reported to the listener, and the broker stops. The broker continues without the others (the flight recorder, the
 metrics endpoint).
+
+A `SupervisedExecutor` runs tasks on named threads. An unexpected exception of a task is logged and counted in the same
+way; its thread continues with the next task, so the broker does not stop.
 """
 
 import threading
 from collections.abc import Callable
-from typing import Any
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any, ParamSpec, TypeVar
 
 from odradek.base.logs import get_logger
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 log = get_logger(__name__)
 
@@ -32,7 +39,7 @@ def stop_on_failure(listener: FailureListener | None) -> None:
 
 
 def failed_threads() -> int:
-    """Number of threads of this process that an unforeseen exception has ended."""
+    """Number of threads and tasks of this process that an unexpected exception has ended."""
     return _failures.count
 
 
@@ -51,3 +58,19 @@ class SupervisedThread(threading.Thread):
             log.exception("thread failed", thread=self.name, essential=self._is_essential)
             if self._is_essential and _failures.listener is not None:
                 _failures.listener(f"the thread {self.name} failed: {type(error).__name__}: {error}")
+
+
+class SupervisedExecutor(ThreadPoolExecutor):
+    def __init__(self, name: str, threads: int = 1) -> None:
+        super().__init__(threads, thread_name_prefix=name)
+
+    def submit(self, task: Callable[P, R], /, *args: P.args, **kwargs: P.kwargs) -> Future[R]:
+        def supervised() -> R:
+            try:
+                return task(*args, **kwargs)
+            except Exception:
+                _failures.count += 1
+                log.exception("task failed", thread=threading.current_thread().name)
+                raise
+
+        return super().submit(supervised)

@@ -73,6 +73,7 @@ def _give_up(server: BrokerServer, why: str) -> None:
         return
     server.fail(why)
     halt = threading.Timer(HALT_AFTER_S, os._exit, [1])
+    halt.name = "halt"
     halt.daemon = True
     halt.start()
 

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from odradek.base.threads import SupervisedThread, failed_threads, stop_on_failure
+from odradek.base.threads import SupervisedExecutor, SupervisedThread, failed_threads, stop_on_failure
 
 
 @pytest.fixture
@@ -45,3 +45,17 @@ def test_a_thread_that_returns_is_no_failure(reasons: list[str]) -> None:
     before = failed_threads()
     run(SupervisedThread(lambda number: None, "once", (1,)))
     assert (reasons, failed_threads()) == ([], before)
+
+
+def test_a_failed_task_is_reported_and_the_next_is_carried_out(
+    reasons: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = failed_threads()
+    with SupervisedExecutor("loader") as executor:
+        failed, carried_out = executor.submit(fail), executor.submit(pow, 2, exp=3)
+        assert isinstance(failed.exception(60), LookupError)
+        assert carried_out.result(60) == 8
+    assert (reasons, failed_threads()) == ([], before + 1)
+    reported = capsys.readouterr().err
+    assert "task failed" in reported
+    assert "thread=loader_0" in reported

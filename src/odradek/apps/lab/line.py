@@ -73,9 +73,9 @@ class Line:
                 continue
             for end in (near, far):
                 end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-            threading.Thread(target=self._pass_on, args=(near, far), daemon=True).start()
+            threading.Thread(target=self._pass_on, args=(near, far), name="line forwards", daemon=True).start()
             back = self._pass_on_late if self._delay_s else self._pass_on
-            threading.Thread(target=back, args=(far, near), daemon=True).start()
+            threading.Thread(target=back, args=(far, near), name="line back", daemon=True).start()
 
     def _pass_on(self, source: socket.socket, sink: socket.socket) -> None:
         with contextlib.suppress(OSError):
@@ -85,7 +85,7 @@ class Line:
 
     def _pass_on_late(self, source: socket.socket, sink: socket.socket) -> None:
         waiting: queue.Queue[tuple[float, bytes]] = queue.Queue(_CHUNKS_MAX)
-        sender = threading.Thread(target=_send_when_due, args=(waiting, sink), daemon=True)
+        sender = threading.Thread(target=_send_when_due, args=(waiting, sink), name="line sender", daemon=True)
         sender.start()
         with contextlib.suppress(OSError):
             while data := source.recv(_CHUNK_BYTES):

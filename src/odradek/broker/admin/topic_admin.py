@@ -7,7 +7,6 @@ topics that clients create implicitly (`create_soon`).
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from random import Random
 from typing import Any, Generic, TypeAlias, TypeVar
 from uuid import UUID
@@ -16,6 +15,7 @@ from odradek.base.config.broker_config import BrokerConfig
 from odradek.base.config.topic_config import validate_topic_overrides
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.base.logs import get_logger
+from odradek.base.threads import SupervisedExecutor
 from odradek.broker.admin.new_topics import (
     CreatedTopic,
     MorePartitions,
@@ -104,7 +104,7 @@ class TopicAdmin:
         self._waiting: Purgatory[str] = Purgatory("topic", reaper)
         metadata.on_publish.append(self._image_published)
         self._to_create: dict[str, None] = {}
-        self._creator = ThreadPoolExecutor(max_workers=1, thread_name_prefix="topic-creator")
+        self._creator = SupervisedExecutor("topic-creator")
 
     def stop(self) -> None:
         self._creator.shutdown(wait=True, cancel_futures=True)

@@ -10,11 +10,11 @@ Odradek's and Apache Kafka's.
 """
 
 from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol
 
 from odradek.base.errors import ErrorCode
 from odradek.base.logs import get_logger
+from odradek.base.threads import SupervisedExecutor
 from odradek.model.topology import UNKNOWN_BROKER_EPOCH
 
 log = get_logger(__name__)
@@ -34,7 +34,7 @@ class ControlGate:
         """Epoch of this broker's present registration; set whenever it registers."""
         self._latest = (0, UNKNOWN_BROKER_EPOCH, 0)
         """Controller epoch, broker epoch and correlation id of what was obeyed last, of what names a registration."""
-        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="control")
+        self._thread = SupervisedExecutor("control")
 
     def stop(self) -> None:
         self._thread.shutdown(wait=True, cancel_futures=True)

@@ -9,12 +9,12 @@ controllers need is served, and everything else waits.
 """
 
 import threading
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from time import monotonic_ns
 
 from odradek.base.file_slice import COPIED_BYTES_MAX
 from odradek.base.logs import get_logger
+from odradek.base.threads import SupervisedExecutor
 from odradek.broker.api.audit_entries import CHANGES, change_entry, record_outcome
 from odradek.broker.api.context import Answer, BrokerServices, RequestContext
 from odradek.broker.api.handlers.api_versions import unsupported_version
@@ -60,7 +60,7 @@ class Dispatcher:
         with self._opening:
             self._is_open = True
             waiting, self._waiting = self._waiting, []
-        releasing = ThreadPoolExecutor(RELEASING_THREADS, thread_name_prefix="opening")
+        releasing = SupervisedExecutor("opening", RELEASING_THREADS)
         for request in waiting:
             releasing.submit(self._release, request)
         releasing.shutdown(wait=False)

@@ -79,7 +79,7 @@ def metered(broker_pids: Sequence[int]) -> Iterator[Cost]:
             if stop.wait(SAMPLE_INTERVAL_S):
                 return
 
-    sampler = threading.Thread(target=sample_memory, daemon=True)
+    sampler = threading.Thread(target=sample_memory, name="memory sampler", daemon=True)
     start, broker, clients, machine = (
         time.monotonic(),
         cpu_seconds(broker_pids),

@@ -153,7 +153,7 @@ class Arrivals:
         self._topic = topic
         self._there: dict[bytes, float] = {}
         self._is_stopped = threading.Event()
-        self._thread = threading.Thread(target=self._run, daemon=True)
+        self._thread = threading.Thread(target=self._run, name="record reader", daemon=True)
         self._thread.start()
 
     def stop(self) -> Mapping[bytes, float]:

@@ -73,7 +73,7 @@ class Experiment:
 
     def _start(self, hands: list[MemberHandle]) -> None:
         self._live += hands
-        with ThreadPoolExecutor(_STARTERS) as starters:
+        with ThreadPoolExecutor(_STARTERS, "member start") as starters:
             list(starters.map(lambda member: member.start(), hands))
 
     def _lose(self, member: MemberHandle) -> MemberHandle:

@@ -132,7 +132,7 @@ class GroupMembers:
 
     def end(self) -> None:
         """Halt all members before the first leaves: else each would be notified of every other's leaving."""
-        with ThreadPoolExecutor(_ENDERS) as enders:
+        with ThreadPoolExecutor(_ENDERS, "member end") as enders:
             list(enders.map(lambda member: member.halt(), self._members))
             list(enders.map(lambda coordinator: coordinator.close(), self._coordinators))
             list(enders.map(lambda member: member.end(), self._members))

@@ -7,7 +7,6 @@ and read to the end of the log. Not done: nothing.
 """
 
 from collections.abc import Callable, Hashable, Iterable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import partial
 from itertools import groupby
@@ -15,6 +14,7 @@ from uuid import UUID
 
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.base.file_slice import COPIED_BYTES_MAX, FileSlice
+from odradek.base.threads import SupervisedExecutor
 from odradek.broker.api.authorization import authorized_on_cluster, denied_topics
 from odradek.broker.api.context import RequestContext
 from odradek.broker.api.current_leader import current_leader, leader_node
@@ -53,7 +53,7 @@ LEADERSHIP_ERRORS = frozenset({ErrorCode.NOT_LEADER_OR_FOLLOWER, ErrorCode.FENCE
 
 # Converting takes every record apart. A thread that completes fetches has no time for that, and two need twice the
 # memory.
-CONVERTER = ThreadPoolExecutor(max_workers=1, thread_name_prefix="down-conversion")
+CONVERTER = SupervisedExecutor("down-conversion")
 
 
 @handles(ApiKey.FETCH, versions="0-17", may_block=False)

@@ -7,7 +7,6 @@ leadership reads the log before that is done: after it nothing is written in the
 
 import threading
 from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from threading import get_ident
 from typing import Generic, Protocol, TypeVar
@@ -15,6 +14,7 @@ from typing import Generic, Protocol, TypeVar
 from odradek.base.clock import Clock
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.base.logs import get_logger
+from odradek.base.threads import SupervisedExecutor
 from odradek.broker.coordinator.state.state_log import StateLog
 from odradek.broker.coordinator.state.state_log_writer import StateEntry
 
@@ -74,8 +74,8 @@ class StateTable(Generic[_Entry]):
         self._epochs: dict[int, int] = {}  # the latest heard of for each partition, of any leader
         self._stopped = False
         self.load_times_ms: list[int] = []  # of the last loads, for metrics
-        self._loader = ThreadPoolExecutor(max_workers=1, thread_name_prefix=f"{kind}-loader")
-        self._unloader = ThreadPoolExecutor(max_workers=1, thread_name_prefix=f"{kind}-unloader")
+        self._loader = SupervisedExecutor(f"{kind}-loader")
+        self._unloader = SupervisedExecutor(f"{kind}-unloader")
 
     def stop(self) -> None:
         with self._lock:
