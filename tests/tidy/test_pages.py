@@ -115,7 +115,7 @@ def test_pages_name_tests_that_there_are() -> None:
 
 
 def test_the_index_of_decisions_is_complete() -> None:
-    """Each decision has a row with its title and a summary. Numbers are consecutive, except those that the page names."""
+    """Each decision has a row with its title and a summary. Numbers are consecutive, or the page says why not."""
     decisions = ROOT / "docs" / "decisions"
     index = (decisions / "README.md").read_text()
     files = sorted(path for path in decisions.glob("*.md") if path.name != "README.md")
