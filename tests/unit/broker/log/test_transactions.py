@@ -62,6 +62,39 @@ def test_open_and_aborted_transactions_survive_everything(
     shutil.rmtree(directory)
 
 
+@settings(max_examples=60, deadline=None)
+@given(st.lists(st.tuples(st.sampled_from(["put", "commit", "abort", "copy"]), st.integers(1, 3)), max_size=30))
+def test_a_follower_that_copies_many_batches_at_once_knows_the_same(
+    tmp_path_factory: pytest.TempPathFactory, steps: list[tuple[str, int]]
+) -> None:
+    directory = tmp_path_factory.mktemp("log")
+    leader, follower = TransactionalLog(directory / "t-0"), TransactionalLog(directory / "t-1")
+    for name, number in [*steps, ("copy", 0)]:
+        match name:
+            case "put":
+                leader.put(number)
+            case "commit" | "abort":
+                leader.end(number, committed=name == "commit")
+            case "copy":
+                follower.copy(leader)
+                follower.check()
+    for log in (leader.log, follower.log):
+        log.close(clean=False)
+    shutil.rmtree(directory)
+
+
+def test_a_transaction_that_began_between_two_of_another_producer_is_not_shown_by_a_follower(tmp_path: Path) -> None:
+    """All of it came in one fetch, in which the other producer was there first."""
+    leader, follower = TransactionalLog(tmp_path / "t-0"), TransactionalLog(tmp_path / "t-1")
+    leader.put(1)
+    leader.end(1, committed=True)
+    leader.put(2)
+    leader.put(1)
+    follower.copy(leader)
+    follower.check()
+    assert follower.log.producers.transactions.first_unstable_offset == 2
+
+
 def test_a_crash_at_any_byte_keeps_every_whole_marker(tmp_path: Path) -> None:
     """Cut anywhere in the last batches: the transaction is open again exactly where its marker is gone."""
     written = TransactionalLog(tmp_path / "t-0", replace(SMALL, segment_bytes=10_000))

@@ -28,11 +28,18 @@ class OpenTransactions:
         self.first_unstable_offset: int | None = None
 
     def begin(self, first_offset: int, producer_id: int) -> None:
-        """A transaction whose first record has the offset, which is behind all others."""
-        if first_offset not in self._ongoing:
-            self._ongoing[first_offset] = producer_id
-            if self.first_unstable_offset is None:
-                self.first_unstable_offset = first_offset
+        """A transaction whose first record has the offset. A follower, who takes many batches at once, comes to it by
+        producer: one that began earlier may come later."""
+        ongoing = self._ongoing
+        if first_offset in ongoing:
+            return
+        is_last = first_offset > next(reversed(ongoing), -1)
+        ongoing[first_offset] = producer_id
+        if not is_last:
+            self._ongoing = dict(sorted(ongoing.items()))
+        unstable = self.first_unstable_offset
+        if unstable is None or first_offset < unstable:
+            self.first_unstable_offset = first_offset
 
     def first_ongoing(self, ended: Container[int]) -> int | None:
         """The first offset of all ongoing transactions but these."""
