@@ -100,7 +100,8 @@ class Partition:
             start = self.log.log_end_offset
             self.log.begin_epoch(state.leader_epoch)
             is_new = not self.is_leader
-            self.followers.lead(directive, new_leader=is_new, leader_end=start, now_ms=now_ms)
+            starts_over = is_new or state.leader_epoch > self.leader_epoch + 1  # another may have led in between
+            self.followers.lead(directive, new_leader=starts_over, leader_end=start, now_ms=now_ms)
             self._take(directive)
             self.committed.epoch_start_offset = start
             if is_new:

@@ -160,6 +160,17 @@ def test_a_re_elected_leader_goes_on_waiting(stage: ReplicaStage) -> None:
     assert isinstance(answered[0], AppendResult)
 
 
+def test_a_leader_that_was_not_told_of_another_one_in_between_believes_no_follower(stage: ReplicaStage) -> None:
+    """Broker 1 led in epoch 2 and died. Broker 2 cut off the record that it had copied, and has to copy it again."""
+    stage.become(0, epoch=1)
+    answered = stage.produce("a")
+    stage.fetch(1, replica=2, epoch=1)
+    stage.become(0, epoch=3, isr=(0, 2))
+    assert (stage.partition.high_watermark, answered) == (0, [])
+    stage.fetch(1, replica=2, epoch=3)
+    assert isinstance(answered[0], AppendResult)
+
+
 def test_a_deleted_partition_and_a_failed_directory_answer_who_waits(stage: ReplicaStage) -> None:
     stage.become(0, epoch=1)
     deleted = stage.produce("a")

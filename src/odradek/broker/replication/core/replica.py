@@ -29,7 +29,8 @@ class RemoteReplica:
         self.broker_epoch = -1  # of the registration under which it fetches, where it says so
 
     def start_epoch(self, *, new_leader: bool, leader_end: int, in_sync: bool, now_ms: int) -> None:
-        """A leader epoch begins. A new leader knows nothing yet, a re-elected one keeps what it knows.
+        """A leader epoch begins. A new leader knows nothing yet; nor does one that was not told of an epoch in between,
+        in which the followers may have cut their logs to another leader's. A re-elected one keeps what it knows.
 
         A follower outside the ISR counts as never caught up, so that it holds nothing back before it has fetched.
         """
