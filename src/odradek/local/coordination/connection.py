@@ -21,10 +21,11 @@ class Disconnected(Exception):
 
 
 class Connection:
-    def __init__(self, number: int, peer: socket.socket, host: str, deadline_ms: int) -> None:
+    def __init__(self, number: int, peer: socket.socket, address: tuple[str, int], deadline_ms: int) -> None:
         self.number = number
         self.socket = peer
-        self.host = host
+        self.host, self.port = address
+        """Of the client, as accepted: a socket that was reset has no address any more."""
         self.caller: Caller | None = None
         """None before the client has asked for a session."""
         self.timeout_ms = 0

@@ -137,7 +137,7 @@ class CoordinationServer:
         peer.setblocking(False)
         peer.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self._numbers += 1
-        connection = Connection(self._numbers, peer, address[0], _now_ms() + _SESSIONLESS_MS)
+        connection = Connection(self._numbers, peer, address, _now_ms() + _SESSIONLESS_MS)
         self._connections[connection.number] = self._sessionless[connection.number] = connection
         self._selector.register(peer, selectors.EVENT_READ, connection)
         connection.is_registered_for = selectors.EVENT_READ
@@ -171,7 +171,7 @@ class CoordinationServer:
 
     def _answer_word(self, connection: Connection, word: str) -> None:
         clients = tuple(
-            f"/{c.host}:{c.socket.getpeername()[1]}[1](queued=0,recved={c.received},sent={c.sent})"
+            f"/{c.host}:{c.port}[1](queued=0,recved={c.received},sent={c.sent})"
             for c in self._connections.values()
             if not c.is_closing
         )
