@@ -7,6 +7,7 @@ import pytest
 from slow_stage import KEPT_IN, ORDERS, WAIT_S, Stage
 
 from odradek.base.errors import ErrorCode, KafkaError
+from odradek.broker.coordinator.groups.core.group import GroupState
 from odradek.broker.coordinator.groups.core.group_records import OffsetKey, encode_key
 from odradek.broker.coordinator.groups.group_coordinator import GroupCoordinator
 from odradek.broker.coordinator.groups.group_entry import GroupEntry
@@ -361,3 +362,23 @@ def test_a_topic_that_is_made_anew_has_its_own_epochs(stage: Stage) -> None:
 def test_a_partition_that_is_removed_while_the_broker_stops_is_nothing(stage: Stage) -> None:
     stage.groups.stop()
     stage.groups.forget(KEPT_IN)
+
+
+def test_a_time_that_is_reached_while_the_group_is_given_up_changes_nothing(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stage.join("g", "m")
+    (held,) = stage.groups._table.all()
+    timer, turn = held.timer, stage.groups._writes.turn
+    assert timer is not None
+
+    def turn_after_the_resignation(entry: GroupEntry, action: Callable[[], object]) -> object:
+        monkeypatch.undo()
+        stage.resign(1)
+        stage.settle_tenures()
+        return turn(entry, action)
+
+    monkeypatch.setattr(stage.groups._writes, "turn", turn_after_the_resignation)
+    stage.clock.advance(60_000)
+    timer.expire()
+    assert held.group.state is GroupState.DEAD
