@@ -134,6 +134,7 @@ def coordinators_stay_after_a_stop(patch: pytest.MonkeyPatch) -> None:
     def stopped(self: Any, tp: Any, effects: Any, remove: Any) -> None:
         stop(self, tp, effects, remove)
         effects.resigned[:] = [each for each in effects.resigned if each[0] != tp]
+        effects.removed[:] = [each for each in effects.removed if each != tp]
 
     patch.setattr(ReplicaManager, "_stop", stopped)
 

@@ -14,6 +14,7 @@ from odradek.sim.clients.committed_reader import KnownEpochs
 from odradek.sim.clients.group_member import GroupMember
 from odradek.sim.clients.group_membership import SESSION_TIMEOUT_MS
 from odradek.sim.cluster import SimulatedCluster
+from odradek.sim.options import MIN_ISR
 
 SCRATCH_TOPICS_MAX = 2
 ISR_ASKED_AGAIN = 0.2
@@ -93,7 +94,9 @@ class Actions:
         if len(self.scratch_topics()) >= SCRATCH_TOPICS_MAX:
             return
         tp = TopicPartition(f"scratch-{next(self._scratch)}", 0)
-        replicas = tuple(self._cluster.chance.sample(self._cluster.broker_ids, self._cluster.chance.choice((2, 3))))
+        needed = int(self._cluster.options.plan(tp.topic).config[MIN_ISR])
+        number = max(needed, self._cluster.chance.choice((2, 3)))
+        replicas = tuple(self._cluster.chance.sample(self._cluster.broker_ids, number))
         self._cluster.trace.append(f"topic {tp.topic} is created on {replicas}")
         self._cluster.create_topic(tp.topic, {0: ReplicaAssignment(replicas)})
         self._cluster.producers[tp] = self._cluster.new_producer(tp)

@@ -48,7 +48,7 @@ from odradek.protocol.messages.stop_replica import StopReplicaRequest
 from odradek.protocol.messages.update_metadata import UpdateMetadataRequest
 from odradek.protocol.messages.write_txn_markers import WriteTxnMarkersRequest
 from odradek.protocol.schema import Request, Response
-from odradek.sim.broker_requests import NetworkChannels, Peers
+from odradek.sim.broker_requests import VERIFICATION, NetworkChannels, Peers
 from odradek.sim.options import Options
 from odradek.sim.replica_fetchers import ReplicaFetchers
 
@@ -208,7 +208,7 @@ class SimulatedBroker:
             self.markers,
         )
         self._verifier.start(coordinator)
-        for name, sender in (("markers", coordinator.ends.markers), ("verification", self._verifier)):
+        for name, sender in (("markers", coordinator.ends.markers), (VERIFICATION, self._verifier)):
             sender._channels = NetworkChannels(  # type: ignore[assignment, misc]
                 name,
                 self.id,

@@ -15,6 +15,8 @@ from odradek.sim.network import Action, Network
 
 Item = TypeVar("Item")
 
+VERIFICATION = "verification"
+
 
 class PeerBroker(Protocol):
     def serve(self, request: Request, version: int, reply: Callable[[Response], None]) -> None: ...
@@ -59,6 +61,11 @@ class _Client:
         if self._answer is None:
             raise _Asked(request, self._versions[type(request)])
         return self._answer
+
+
+def is_verification_answer(text: str) -> bool:
+    """Return whether the message tells a leader whether a batch belongs to a transaction."""
+    return f" to the {VERIFICATION} of " in text
 
 
 class NetworkChannels(Generic[Item]):

@@ -84,8 +84,11 @@ class SimulatedCluster:
         own = [tp for name in names for tp in self.partitions_of(name)]
         loose = self.partitions_of(LOOSE)
         self.producers = {tp: self.new_producer(tp) for tp in (*own, *loose)}
-        self.librdkafka = [LibrdkafkaProducer(number, own, self, race=self.options.race) for number in (101, 102)]
-        self.java = JavaProducer(201, own, self)
+        race, records_max = self.options.race, self.options.records_max
+        self.librdkafka = [
+            LibrdkafkaProducer(number, own, self, race=race, records_max=records_max) for number in (101, 102)
+        ]
+        self.java = JavaProducer(201, own, self, records_max=records_max)
         members = (1, 2, 3) if self.options.groups else ()
         self.members = [GroupMember(number, own, self, self.group) for number in members]
         self.consumed = dict.fromkeys(own, 0)
@@ -107,7 +110,7 @@ class SimulatedCluster:
 
     def new_producer(self, tp: TopicPartition) -> Producer:
         begins_anew = (lambda: next(self._producer_ids)) if tp.topic == LOOSE else None
-        return Producer(next(self._producer_ids), tp, begins_anew=begins_anew)
+        return Producer(next(self._producer_ids), tp, records_max=self.options.records_max, begins_anew=begins_anew)
 
     # ---- topics
 

@@ -112,6 +112,11 @@ class Network:
         self._tell(f"lost: {message.text}")
         message.lose()
 
+    def take_out(self, message: Message) -> None:
+        """Leave a message to the caller, who delivers it later; its sender waits."""
+        self.messages.remove(message)
+        self._tell(f"delayed: {message.text}")
+
     def give_up(self, message: Message) -> None:
         """Its sender doesn't wait for an answer any longer, but it may still arrive: a half-open connection."""
         self._tell(f"given up: {message.text}")

@@ -113,12 +113,15 @@ ACCOUNTS = "accounts"
 LOOSE = "loose"
 """The topic whose leaders may be elected from outside of the ISR."""
 UNCLEAN = "unclean.leader.election.enable"
+MIN_ISR = "min.insync.replicas"
 _COMPACTED = {"cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0.01", "delete.retention.ms": "0"}
 _INCIDENTS, _INCIDENTS_WITH_TRANSACTIONS = 2, 3
 """Number of incidents of a story, if so many are possible."""
 _WITH_HARDSHIPS = 0.3
 _COMPACTED_LEDGER = 0.35
+_WITH_LATE_VERIFICATION = 0.5
 _LEFT_OUT = 0.25
+_ALL_IN_SYNC = 0.1
 _FACTORS = (1, 1, 1, 1, 2, 3)
 
 
@@ -145,12 +148,14 @@ class Options:
     directories: int = 1
     steps: int = 800
     max_lag_ms: int = 10_000
-    topics: tuple[TopicPlan, ...] = (TopicPlan("orders", 1, 3, {"min.insync.replicas": "2", "segment.bytes": "600"}),)
+    topics: tuple[TopicPlan, ...] = (TopicPlan("orders", 1, 3, {MIN_ISR: "2", "segment.bytes": "600"}),)
     groups: bool = False
     transactions: bool = False
     transaction_version: int = 1
     copies_in_group: bool = False
     """Flag of copying by two members of a group, instead of one program and its successors."""
+    records_max: int = 3
+    """Number of records of a batch, at most, of producers without transactions."""
     race: float = 0.1
     """Share of librdkafka's chances for its race (`clients/librdkafka_producer.py`) that it takes."""
     weights: Mapping[str, int] = field(default_factory=lambda: WEIGHTS)
@@ -159,14 +164,17 @@ class Options:
 
     @classmethod
     def draw(cls, seed: int) -> "Options":
-        drawn, chance = cls._drawn(seed), Random(f"incidents of {seed}")
+        drawn, chance = cls._drawn(seed)._with_sizes(Random(f"sizes of {seed}")), Random(f"incidents of {seed}")
         if chance.random() < _WITH_HARDSHIPS:
             drawn = replace(drawn, weights={**drawn.weights, **_HARDSHIPS})
         if drawn.transactions and chance.random() < _COMPACTED_LEDGER:
             drawn = drawn._with_compacted_ledger()
         possible = drawn._possible_incidents()
         number = min(_INCIDENTS_WITH_TRANSACTIONS if drawn.transactions else _INCIDENTS, len(possible))
-        return replace(drawn, incidents=tuple(chance.sample(possible, number)))
+        incidents = tuple(chance.sample(possible, number))
+        if drawn.transactions and chance.random() < _WITH_LATE_VERIFICATION:
+            incidents += ("verified_batch_waits",)
+        return replace(drawn, incidents=incidents)
 
     @classmethod
     def _drawn(cls, seed: int) -> "Options":
@@ -192,8 +200,18 @@ class Options:
             drawn = drawn._with_copies_in_group()
         return drawn._with_bank(luck) if luck.random() < 0.5 else drawn
 
+    def _with_sizes(self, chance: Random) -> "Options":
+        """Draw the size of batches. In some stories, all replicas have to be in sync: any fault stops writes."""
+        sizes = replace(self, records_max=chance.choice((1, 3, 3, 3, 8)))
+        if chance.random() >= _ALL_IN_SYNC:
+            return sizes
+        topics = (
+            replace(p, config={**p.config, MIN_ISR: "3"}) if p.config.get(MIN_ISR) == "2" else p for p in self.topics
+        )
+        return replace(sizes, topics=tuple(topics))
+
     def _with_transactions(self, chance: Random) -> "Options":
-        common = {key: self.topics[0].config[key] for key in ("min.insync.replicas", "segment.bytes")}
+        common = {key: self.topics[0].config[key] for key in (MIN_ISR, "segment.bytes")}
         kept = {**common, "cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0.01"}
         if chance.random() < 0.5:
             kept["delete.retention.ms"] = "0"  # markers and tombstones go with the second cleaning
@@ -216,7 +234,7 @@ class Options:
         return replace(self, copies_in_group=True, weights={**self.weights, **_COPIES_IN_GROUP_WEIGHTS})
 
     def _with_bank(self, chance: Random) -> "Options":
-        common = {key: self.topics[0].config[key] for key in ("min.insync.replicas", "segment.bytes")}
+        common = {key: self.topics[0].config[key] for key in (MIN_ISR, "segment.bytes")}
         plan = TopicPlan(ACCOUNTS, chance.choice((1, 2, 2, 3)), 3, common)
         return replace(self, topics=(*self.topics, plan), weights={**self.weights, **_BANK_WEIGHTS})
 
@@ -246,7 +264,10 @@ class Options:
 
     def shown(self) -> dict[str, object]:
         """A line each, for people."""
-        named = {name: getattr(self, name) for name in ("brokers", "racks", "directories", "steps", "max_lag_ms")}
+        named = {
+            name: getattr(self, name)
+            for name in ("brokers", "racks", "directories", "steps", "max_lag_ms", "records_max")
+        }
         if self.transactions:
             named["transaction_version"] = self.transaction_version
             named["copies_in_group"] = self.copies_in_group
@@ -273,7 +294,7 @@ def _faults(chance: Random) -> dict[str, int]:
 def _topics(chance: Random, *, groups: bool) -> list[TopicPlan]:
     """Draw topics, always one that keeps everything. Replicas can lose one broker at any time."""
     size = str(chance.choice((300, 600, 600, 2_000)))
-    common = {"min.insync.replicas": "2", "segment.bytes": size}
+    common = {MIN_ISR: "2", "segment.bytes": size}
     plans = [TopicPlan("orders", chance.choice((1, 1, 1, 2, 3)), 3, common)]
     if chance.random() < 0.25:
         short = {**common, "retention.bytes": str(chance.choice((1_000, 3_000)))}
@@ -282,7 +303,7 @@ def _topics(chance: Random, *, groups: bool) -> list[TopicPlan]:
         compacted = {"cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0.01", "min.compaction.lag.ms": "0"}
         plans.append(TopicPlan("prices", 1, 3, {**common, **compacted}))
     if chance.random() < 0.2:
-        loose = {**common, "min.insync.replicas": chance.choice(("1", "1", "2")), UNCLEAN: "true"}
+        loose = {**common, MIN_ISR: chance.choice(("1", "1", "2")), UNCLEAN: "true"}
         plans.append(TopicPlan(LOOSE, 1, 3, loose))
     if groups:
         kept = {**common, "cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0.01"}

@@ -6,6 +6,7 @@ from odradek.base.errors import ErrorCode, KafkaError
 from odradek.broker.coordinator.transactions.core.transaction import EPOCH_MAX
 from odradek.model.topology import TopicPartition
 from odradek.sim.broker import TRANSACTIONAL_ID_EXPIRATION_MS, SimulatedBroker
+from odradek.sim.broker_requests import is_verification_answer
 from odradek.sim.calm_cluster import CalmCluster
 from odradek.sim.checkers.transaction_history import TransactionHistory
 from odradek.sim.checkers.violation import Violation
@@ -32,6 +33,29 @@ class TransactionIncidents:
     def __init__(self, calm: CalmCluster) -> None:
         self._calm = calm
         self._cluster = calm.cluster
+
+    # ---- batches
+
+    def verified_batch_waits(self) -> None:
+        """A leader gets the answer to its verification of a batch when the transaction has been aborted, with its
+        marker (KAFKA-14884)."""
+        for _ in range(_ROUNDS_MAX):
+            writers = [producer for producer in self._cluster.transactional if producer.is_writing]
+            answers = [each for each in self._cluster.network.messages if is_verification_answer(each.text)]
+            if writers and answers:
+                break
+            self._calm.rounds(1)
+        else:
+            return
+        for answer in answers:
+            self._cluster.network.take_out(answer)
+        for producer in writers:
+            producer.abort_in_flight()
+        self._calm.until(lambda: all(producer.is_done for producer in writers))
+        for answer in answers:
+            self._cluster.trace.append(f"arrives late: {answer.text}")
+            answer.deliver()
+        self._calm.rounds(1)
 
     # ---- offsets in transactions
 

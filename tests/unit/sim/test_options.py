@@ -35,11 +35,18 @@ def test_stories_differ_in_faults_brokers_and_topics() -> None:
         assert len(often) > 2
 
 
-def test_replicas_can_lose_a_broker_in_every_story() -> None:
+def test_a_committed_record_is_on_two_replicas_in_every_story() -> None:
+    needed = set()
     for seed in range(200):
-        for plan in Options.draw(seed).topics:
-            assert plan.replication >= 3
-            assert plan.is_unclean or plan.config["min.insync.replicas"] == "2"
+        plans = [plan for plan in Options.draw(seed).topics if not plan.is_unclean]
+        assert all(plan.replication >= 3 for plan in plans)
+        (in_sync,) = {plan.config["min.insync.replicas"] for plan in plans}
+        needed.add(in_sync)
+    assert needed == {"2", "3"}
+
+
+def test_batches_have_different_sizes() -> None:
+    assert {Options.draw(seed).records_max for seed in range(50)} == {1, 3, 8}
 
 
 def test_every_step_is_something_that_a_story_can_do() -> None:

@@ -15,6 +15,8 @@ from odradek.sim.network import Network
 
 PRODUCE_TIMEOUT_MS = 2_000
 TIMESTAMP_MS = 1_700_000_000_000
+RECORDS_MAX = 3
+"""Number of records of a batch, at most, unless the story has another number."""
 KEYS = 5
 """Number of keys of a producer in a compacted topic."""
 

@@ -17,7 +17,15 @@ from random import Random
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.model.topology import TopicPartition
 from odradek.sim.broker import SimulatedBroker
-from odradek.sim.clients.access import ClusterAccess, Connection, ProduceRequest, connected, transmit, values_batch
+from odradek.sim.clients.access import (
+    RECORDS_MAX,
+    ClusterAccess,
+    Connection,
+    ProduceRequest,
+    connected,
+    transmit,
+    values_batch,
+)
 from odradek.sim.clients.conversation import IN_FLIGHT_MAX, BatchSent, ClientKind, Conversation, error_of
 
 
@@ -31,8 +39,9 @@ class Batch:
 class PartitionBatches:
     """The batches of one partition that are not acknowledged, in order: in flight, or to be sent again."""
 
-    def __init__(self, tp: TopicPartition) -> None:
+    def __init__(self, tp: TopicPartition, records_max: int = RECORDS_MAX) -> None:
         self.tp = tp
+        self._records_max = records_max
         self.sent = 0
         self.acknowledged: list[Batch] = []
         self.unacknowledged: list[Batch] = []
@@ -52,7 +61,7 @@ class PartitionBatches:
             return first
         if only_retries or len(self.unacknowledged) >= IN_FLIGHT_MAX:
             return None
-        batch = Batch(self.tp, self.sent, chance.randint(1, 3))
+        batch = Batch(self.tp, self.sent, chance.randint(1, self._records_max))
         self.sent += batch.count
         self.unacknowledged.append(batch)
         return batch
@@ -64,10 +73,17 @@ class Sending(ProduceRequest):
 
 
 class JavaProducer:
-    def __init__(self, number: int, partitions: Sequence[TopicPartition], cluster: ClusterAccess) -> None:
+    def __init__(
+        self,
+        number: int,
+        partitions: Sequence[TopicPartition],
+        cluster: ClusterAccess,
+        *,
+        records_max: int = RECORDS_MAX,
+    ) -> None:
         self.number = number
         self.fault: str | None = None
-        self.partitions = {tp: PartitionBatches(tp) for tp in partitions}
+        self.partitions = {tp: PartitionBatches(tp, records_max) for tp in partitions}
         self.conversation = Conversation(ClientKind.JAVA)
         self.connections: dict[int, Connection] = {}
         self._in_flight: dict[Connection, list[Sending]] = {}

@@ -17,7 +17,15 @@ from random import Random
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.broker.replication.leader.delayed_produce import AppendOutcome
 from odradek.model.topology import TopicPartition
-from odradek.sim.clients.access import ClusterAccess, Connection, ProduceRequest, connected, transmit, values_batch
+from odradek.sim.clients.access import (
+    RECORDS_MAX,
+    ClusterAccess,
+    Connection,
+    ProduceRequest,
+    connected,
+    transmit,
+    values_batch,
+)
 from odradek.sim.clients.conversation import IN_FLIGHT_MAX, BatchSent, ClientKind, Conversation, error_of
 
 _FATAL = frozenset({ErrorCode.INVALID_PRODUCER_EPOCH})
@@ -61,10 +69,17 @@ class Sending(ProduceRequest):
 
 class LibrdkafkaProducer:
     def __init__(
-        self, number: int, partitions: Sequence[TopicPartition], cluster: ClusterAccess, *, race: float = 0.0
+        self,
+        number: int,
+        partitions: Sequence[TopicPartition],
+        cluster: ClusterAccess,
+        *,
+        race: float = 0.0,
+        records_max: int = RECORDS_MAX,
     ) -> None:
         """`race`: how often, of all chances, the second unacknowledged batch is sent first."""
         self.number = number
+        self._records_max = records_max
         self._race = race
         self.fault: str | None = None
         self.queues = {tp: PartitionQueue(tp) for tp in partitions}
@@ -110,7 +125,7 @@ class LibrdkafkaProducer:
         elif only_retries:
             return
         else:
-            batch = Batch(queue.sent, chance.randint(1, 3))
+            batch = Batch(queue.sent, chance.randint(1, self._records_max))
         connection = connected(self.connections, target, self.disconnect)
         if self._in_flight_at(target.id) >= IN_FLIGHT_MAX:
             return

@@ -16,7 +16,7 @@ from odradek.model.topology import TopicPartition
 from odradek.protocol.record_batch import read_header
 from odradek.sim.broker import SimulatedBroker
 from odradek.sim.checkers.partition_history import PartitionHistory
-from odradek.sim.clients.access import PRODUCE_TIMEOUT_MS, ClusterAccess, values_batch
+from odradek.sim.clients.access import PRODUCE_TIMEOUT_MS, RECORDS_MAX, ClusterAccess, values_batch
 
 _WRONG_SEQUENCE = frozenset({ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER, ErrorCode.UNKNOWN_PRODUCER_ID})
 
@@ -31,6 +31,7 @@ class Producer:
     attempt: int = 0
     waits_for: SimulatedBroker | None = None
     connection: tuple[SimulatedBroker, RefusedBatches] | None = None
+    records_max: int = RECORDS_MAX
     begins_anew: Callable[[], int] | None = None
     """Draws another id; None where records are not lost."""
 
@@ -40,7 +41,7 @@ class Producer:
 
     def next_batch(self, chance: Random, broker: SimulatedBroker) -> bytes:
         if self.batch is None:
-            self.count = chance.randint(1, 3)
+            self.count = chance.randint(1, self.records_max)
             values = [f"{self.number}/{self.sequence + n}".encode() for n in range(self.count)]
             self.batch = values_batch(
                 values, self.sequence, producer_id=self.number, producer_epoch=0, base_sequence=self.sequence

@@ -126,6 +126,16 @@ class TransactionalProducer:
         self._waits = False
         self._attempt += 1
 
+    def abort_in_flight(self) -> None:
+        """Give up the batch that is in flight, and abort the transaction: the batch may be appended later."""
+        self._give_up()
+        self._abort()
+
+    @property
+    def is_writing(self) -> bool:
+        """Whether it waits for the answer to a batch."""
+        return self.phase is Phase.WRITING and self._waits
+
     def act(self, chance: Random, *, begins: bool = True) -> None:
         """The next thing that it has to do, if it doesn't wait for an answer."""
         if self._waits:
