@@ -128,6 +128,14 @@ class PartitionVerifier:
         self._answer(question, errors)
 
     def _add_here(self, question: _Question, coordinator: TransactionCoordinator) -> None:
+        """Add partitions that the coordinator knows, as it does for other brokers. It looks up later who gets their
+        markers, and this broker may lead a partition before it has its metadata."""
+        image = self._metadata.image
+        unknown = [tp for tp in question.partitions if image.partition(tp) is None]
+        if unknown:
+            others = dict.fromkeys(question.partitions, ErrorCode.OPERATION_NOT_ATTEMPTED)
+            self._answer(question, others | dict.fromkeys(unknown, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
+            return
         try:
             coordinator.add_partitions(
                 question.transactional_id,
@@ -141,12 +149,13 @@ class PartitionVerifier:
 
     # ---- other brokers
 
-    def _exchange(self, client: BrokerClient, questions: list[_Question]) -> None:
+    def _exchange(self, client: BrokerClient, asked: list[_Question]) -> None:
+        """Answered questions leave the list: if a later request fails, `_failed` gets the others."""
         version = client.best_version(ApiKey.ADD_PARTITIONS_TO_TXN)
         if version < BATCHED_SINCE:
             raise UnsupportedByBroker(f"the broker at {client.address} can't verify transactions")
-        while questions:
-            together, questions = _once_each(questions)
+        while asked:
+            together = _once_each(asked)
             request = AddPartitionsToTxnRequest(transactions=[_asked(question) for question in together])
             answer = client.send(request, version)
             results = {
@@ -156,6 +165,7 @@ class PartitionVerifier:
                 for each in topic.results_by_partition
             }
             for question in together:
+                asked.remove(question)  # answered once, whatever becomes of the others
                 errors = {
                     tp: ErrorCode(answer.error_code or results.get((question.transactional_id, tp), -1))
                     for tp in question.partitions
@@ -189,11 +199,12 @@ class PartitionVerifier:
         return waited_ms < _RETRY_MS_MAX and not self._channels.is_stopped
 
 
-def _once_each(questions: list[_Question]) -> tuple[list[_Question], list[_Question]]:
+def _once_each(questions: list[_Question]) -> list[_Question]:
     """A request contains each transactional id once; the rest is sent with the next request."""
     together: dict[str, _Question] = {}
-    rest = [each for each in questions if together.setdefault(each.transactional_id, each) is not each]
-    return list(together.values()), rest
+    for each in questions:
+        together.setdefault(each.transactional_id, each)
+    return list(together.values())
 
 
 def _asked(question: _Question) -> AddPartitionsToTxnTransaction:

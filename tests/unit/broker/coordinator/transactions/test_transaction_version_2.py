@@ -1,9 +1,10 @@
 """Version 2 of transactions (KIP-890, part 2) in the coordinator, and for leaders that have partitions added."""
 
-from collections.abc import Iterator
+import threading
+from collections.abc import Iterator, Mapping
 
 import pytest
-from transaction_stage import KEPT_IN, ORDERS, Stage
+from transaction_stage import KEPT_IN, ORDERS, PAYMENTS, WAIT_S, Stage
 
 from odradek.base.errors import ErrorCode
 from odradek.broker.coordinator.state.state_log_writer import StateLogWriter, Write
@@ -15,6 +16,14 @@ from odradek.broker.coordinator.transactions.transaction_entry import Transactio
 from odradek.client.broker_client import BrokerClient, ConnectionFailed
 from odradek.model.metadata_image import MetadataImage, PartitionImage, TopicImage
 from odradek.model.topology import ZERO_UUID, Broker, TopicPartition
+from odradek.protocol.api_keys import ApiKey
+from odradek.protocol.messages.add_partitions_to_txn import (
+    AddPartitionsToTxnPartitionResult,
+    AddPartitionsToTxnRequest,
+    AddPartitionsToTxnResponse,
+    AddPartitionsToTxnResult,
+    AddPartitionsToTxnTopicResult,
+)
 
 E, S = ErrorCode, TransactionState
 
@@ -117,6 +126,79 @@ def test_a_leader_waits_for_the_former_transaction_for_a_while_only(stage: Stage
     answers = asked(asking, stage.end(producer, version=2)[1])
     stage.passes(200)
     assert answers == [{ORDERS: E.CONCURRENT_TRANSACTIONS}]
+
+
+def test_a_partition_without_metadata_is_not_added_by_its_own_leader(stage: Stage) -> None:
+    """It may lead before it has the metadata. The marker would be dropped, as for a deleted topic."""
+    asking = verifier(stage)
+    producer = begun(stage)
+    stage.publish(leader=0, topics=("orders",))
+    answers: list[dict[TopicPartition, ErrorCode]] = []
+    asking.verify("t", producer.id, producer.epoch, [ORDERS, PAYMENTS], answers.append, add=True)
+    assert answers == [{ORDERS: E.OPERATION_NOT_ATTEMPTED, PAYMENTS: E.UNKNOWN_TOPIC_OR_PARTITION}]
+    assert stage.coordinator.describe("t").partitions == {ORDERS}
+    stage.publish(leader=0)
+    asking.verify("t", producer.id, producer.epoch, [ORDERS, PAYMENTS], answers.append, add=True)
+    assert answers[1:] == [{ORDERS: E.NONE, PAYMENTS: E.NONE}]
+
+
+class OtherCoordinator:
+    """Says yes, but to the third request: it is gone then."""
+
+    def __init__(self) -> None:
+        self.requests = 0
+
+    def best_version(self, key: ApiKey) -> int:
+        return 5
+
+    def send(self, request: AddPartitionsToTxnRequest, version: int) -> AddPartitionsToTxnResponse:
+        self.requests += 1
+        if self.requests == 3:
+            raise ConnectionFailed("it is gone")
+        found = [AddPartitionsToTxnPartitionResult(partition_index=0)]
+        topics = [AddPartitionsToTxnTopicResult(name="orders", results_by_partition=found)]
+        return AddPartitionsToTxnResponse(
+            results_by_transaction=[
+                AddPartitionsToTxnResult(transactional_id=each.transactional_id, topic_results=topics)
+                for each in request.transactions
+            ]
+        )
+
+    def close(self) -> None:
+        pass
+
+    abort = close
+
+
+def test_each_question_is_answered_once_if_the_connection_breaks_between_two_of_one_transaction(stage: Stage) -> None:
+    """A Produce and a TxnOffsetCommit may ask at one time. Who gets two answers would write its records twice."""
+    connecting, all_asked, all_answered = threading.Event(), threading.Event(), threading.Event()
+    answers: list[tuple[str, ErrorCode]] = []
+
+    def connect(broker: int) -> BrokerClient:
+        connecting.set()
+        assert all_asked.wait(WAIT_S)
+        return OtherCoordinator()  # type: ignore[return-value]
+
+    asking = PartitionVerifier(1, stage.metadata, stage.reaper, stage.clock, connect)
+    asking.start(stage.coordinator)
+
+    def ask(name: str, transactional_id: str) -> None:
+        def answered(errors: Mapping[TopicPartition, ErrorCode]) -> None:
+            answers.append((name, errors[ORDERS]))
+            if name == "commit":
+                all_answered.set()
+
+        asking.verify(transactional_id, 1, 0, [ORDERS], answered, add=False)
+
+    ask("connects", "s")
+    assert connecting.wait(WAIT_S)  # what is asked meanwhile is asked together
+    ask("produce", "t")
+    ask("commit", "t")
+    all_asked.set()
+    assert all_answered.wait(WAIT_S)
+    asking.stop()
+    assert answers == [("connects", E.NONE), ("produce", E.NONE), ("commit", E.NETWORK_EXCEPTION)]
 
 
 def test_records_of_answers_are_written_in_the_same_round(stage: Stage) -> None:
