@@ -37,6 +37,9 @@ from odradek.protocol.transaction_markers import EndTransactionMarker
 log = get_logger(__name__)
 
 RETRY_BACKOFF_MS = 100
+LOOKS_UNTIL_GONE = 20
+"""Number of times that a partition is looked up that no metadata names. A dropped marker can't be made good, and this
+broker may hear of a topic, or of a partition of __consumer_offsets, later than producers do."""
 
 _WRITTEN = frozenset(
     {
@@ -93,18 +96,19 @@ class MarkerSender:
 
     # ---- where markers go
 
-    def _route(self, ending: Ending, partitions: Collection[TopicPartition]) -> None:
+    def _route(self, ending: Ending, partitions: Collection[TopicPartition], looks: int = 0) -> None:
+        """`looks`: how often they were looked up before, in vain."""
         image = self._metadata.image
         by_leader: dict[int, list[TopicPartition]] = defaultdict(list)
         gone: list[TopicPartition] = []
         # Kafka's controller first tells a broker of its cluster who lives, and of partitions after that. This broker
         # leads one of this topic's.
-        knows_topics = TRANSACTIONS_TOPIC in image.topics
+        would_know = TRANSACTIONS_TOPIC in image.topics and looks >= LOOKS_UNTIL_GONE
         for tp in partitions:
             state = image.partition(tp)
             if state is not None:
                 by_leader[state.leader if state.leader in image.brokers else NO_LEADER].append(tp)
-            elif knows_topics:
+            elif would_know:
                 gone.append(tp)  # its topic was deleted
             else:
                 by_leader[NO_LEADER].append(tp)
@@ -112,7 +116,7 @@ class MarkerSender:
             log.info("markers dropped, topic deleted", transactional_id=ending.entry.key, partitions=_text(gone))
             self._stories.markers(MARKERS_DROPPED, ending.entry, ending.transaction, gone, None, "topic deleted")
         for leader, tps in by_leader.items():
-            self._send_to(_Part(ending, tps, leader))
+            self._send_to(_Part(ending, tps, leader, looks + 1))
         self._written(ending, gone)
 
     def _send_to(self, part: "_Part") -> None:
@@ -215,7 +219,7 @@ class MarkerSender:
         def again() -> None:
             before()
             if not (part.ending.is_cancelled or self._channels.is_stopped):
-                self._route(part.ending, part.partitions)
+                self._route(part.ending, part.partitions, part.looks if part.leader == NO_LEADER else 0)
                 self.write_own()
 
         later(self._reaper, RETRY_BACKOFF_MS, again)
@@ -224,12 +228,13 @@ class MarkerSender:
 class _Part:
     """The partitions of an end that have one leader."""
 
-    __slots__ = ("answers", "ending", "leader", "partitions")
+    __slots__ = ("answers", "ending", "leader", "looks", "partitions")
 
-    def __init__(self, ending: Ending, partitions: list[TopicPartition], leader: int) -> None:
+    def __init__(self, ending: Ending, partitions: list[TopicPartition], leader: int, looks: int = 0) -> None:
         self.ending = ending
         self.partitions = partitions
         self.leader = leader
+        self.looks = looks
         self.answers: dict[TopicPartition, ErrorCode] = {}
         """Outcomes so far, where this broker is the leader. Guarded by the sender's lock."""
 

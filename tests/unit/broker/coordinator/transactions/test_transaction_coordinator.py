@@ -6,7 +6,7 @@ Numbers in names are Kafka's bugs.
 from collections.abc import Iterator
 
 import pytest
-from transaction_stage import KEPT_IN, ORDERS, PAYMENTS, Stage
+from transaction_stage import GONE_MS, KEPT_IN, ORDERS, PAYMENTS, Stage
 
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.broker.coordinator.transactions.core.decisions import Producer
@@ -210,7 +210,22 @@ def test_markers_of_a_deleted_topic_are_dropped_6052_5610(stage: Stage) -> None:
     (markers, _) = stage.markers.waiting[0]
     assert [each.partition for each in markers] == [ORDERS]
     stage.markers.settle()
+    assert stage.state() is S.PREPARE_COMMIT
+    stage.passes(GONE_MS)
     assert stage.state() is S.COMPLETE_COMMIT
+
+
+def test_a_partition_of_which_the_metadata_is_late_gets_its_marker(stage: Stage) -> None:
+    """Its leader told its producer, before the controller could tell this broker."""
+    producer = open_transaction(stage)
+    stage.publish(leader=0, topics=["orders"])
+    stage.end(producer)
+    stage.passes(GONE_MS // 2)
+    assert stage.state() is S.PREPARE_COMMIT
+    stage.publish(leader=0)
+    stage.passes(200)
+    assert stage.state() is S.COMPLETE_COMMIT
+    assert {each.partition for each in stage.markers.asked} == {ORDERS, PAYMENTS}
 
 
 def test_partitions_without_a_leader_are_waited_for(stage: Stage) -> None:

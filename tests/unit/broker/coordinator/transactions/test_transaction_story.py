@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 import pytest
-from transaction_stage import ORDERS, PAYMENTS, Stage
+from transaction_stage import GONE_MS, ORDERS, PAYMENTS, Stage
 
 from odradek.base.errors import ErrorCode
 from odradek.broker.coordinator.transactions.core.decisions import Producer
@@ -97,7 +97,7 @@ def test_refused_markers_and_a_deleted_topic_are_told(stage: Stage, told: list[T
     told.clear()
     stage.markers.settle(ErrorCode.NOT_LEADER_OR_FOLLOWER)
     stage.publish(leader=0, topics=("payments",))
-    stage.passes(100)
+    stage.passes(GONE_MS)
     assert [event.why for event in told] == ["NOT_LEADER_OR_FOLLOWER", "topic deleted", ""]
     assert names(told) == ["MarkersRefused", "MarkersDropped", "CompleteCommit"]
 

@@ -14,6 +14,7 @@ from odradek.broker.coordinator.transactions.core.transaction import Transaction
 from odradek.broker.coordinator.transactions.core.transaction_records import decode_key, decode_transaction
 from odradek.broker.coordinator.transactions.core.transaction_story import TransactionEvent
 from odradek.broker.coordinator.transactions.end_waiters import WAIT_MS
+from odradek.broker.coordinator.transactions.marker_sender import LOOKS_UNTIL_GONE, RETRY_BACKOFF_MS
 from odradek.broker.coordinator.transactions.transaction_coordinator import TransactionCoordinator
 from odradek.broker.coordinator.transactions.transaction_log import TransactionLog
 from odradek.broker.log.core.verification import VerificationGuard
@@ -28,6 +29,8 @@ KEPT_IN = TopicPartition(TRANSACTIONS_TOPIC, 0)
 ORDERS = TopicPartition("orders", 0)
 PAYMENTS = TopicPartition("payments", 0)
 WAIT_S = 60
+GONE_MS = (LOOKS_UNTIL_GONE + 2) * RETRY_BACKOFF_MS
+"""Until a topic is taken for deleted of which the metadata says nothing."""
 
 Answer = tuple[ErrorCode, Producer]
 
