@@ -22,6 +22,7 @@ from odradek.broker.network.setup_timeout import SetupTimeout
 from odradek.client.broker_client import BrokerClient, ConnectionFailed, UnsupportedByBroker
 from odradek.model.topology import Broker, Endpoint
 from odradek.protocol.messages.stop_replica import StopReplicaRequest
+from odradek.protocol.messages.update_metadata import UPDATE_OF_ALL, UpdateMetadataRequest
 from odradek.protocol.schema import Request
 
 log = get_logger(__name__)
@@ -134,7 +135,8 @@ class _Channel:
             client.abort()
 
     def _merge(self, request: Request) -> bool:
-        """Into the newest of its kind that waits, unless a StopReplica stands between: those may not be overtaken."""
+        """Into the newest of its kind that waits, unless there stands between what may not be overtaken: a StopReplica,
+        or all metadata of the cluster, by which a broker sets aside replicas that are on other brokers."""
         for i in range(len(self._requests) - 1, -1, -1):
             waiting = self._requests[i]
             if isinstance(waiting, StopReplicaRequest):
@@ -142,6 +144,8 @@ class _Channel:
             if (both := merged(waiting, request)) is not None:
                 self._requests[i] = both
                 return True
+            if isinstance(waiting, UpdateMetadataRequest) and waiting.type == UPDATE_OF_ALL:
+                return False
         return False
 
     def _run(self) -> None:

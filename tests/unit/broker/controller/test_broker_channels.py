@@ -27,10 +27,12 @@ from odradek.protocol.messages.stop_replica import (
     StopReplicaTopicState,
 )
 from odradek.protocol.messages.update_metadata import (
+    UPDATE_OF_ALL,
     UpdateMetadataPartitionState,
     UpdateMetadataRequest,
     UpdateMetadataTopicState,
 )
+from odradek.protocol.schema import Request
 
 ORDERS_ID = UUID(int=7)
 Events = queue.Queue[Event]
@@ -131,6 +133,27 @@ def test_a_broker_that_is_silent_for_long_gets_the_newest(broker: FakeBroker, ch
     newest = [lead(0, epoch=999), know(0, leader=999)]
     told = broker.wait_for(lambda told: all(request in told for request in newest))
     assert len(told) <= MERGE_ABOVE + 1
+
+
+def test_a_new_replica_is_told_after_all_metadata_that_waits(broker: FakeBroker, channels: BrokerChannels) -> None:
+    """By which it is on other brokers: the broker would set it aside, and nobody would tell it again."""
+    broker.fall_silent()
+    channels.open(broker.broker)
+    everything = know(0)
+    everything.type = UPDATE_OF_ALL
+    for request in (lead(0), lead(1), everything, *([know(1)] * MERGE_ABOVE), lead(2, is_new=True)):
+        channels.send(1, request)
+    broker.speak()
+
+    def places(told: list[Request]) -> list[int]:
+        return [i for i, each in enumerate(told) if isinstance(each, LeaderAndIsrRequest) and 2 in partitions(each)]
+
+    told = broker.wait_for(lambda told: bool(places(told)))
+    assert everything in told[: places(told)[0]]
+
+
+def partitions(request: LeaderAndIsrRequest) -> set[int]:
+    return {state.partition_index for topic in request.topic_states for state in topic.partition_states}
 
 
 def test_a_closed_channel_is_silent_and_its_successor_speaks(
