@@ -87,7 +87,11 @@ class TransactionCoordinator:
     # ---- which ids are ours
 
     def lead(self, tp: TopicPartition, leader_epoch: int) -> None:
+        """Take the ids of the partition, or keep them. Another coordinator, of an epoch that this broker was not told
+        of, may have sent markers: those with this one's former epoch are refused, and ends begin again."""
         if tp.topic == TRANSACTIONS_TOPIC:
+            if 0 <= self._table.epoch_of(tp.partition) < leader_epoch - 1:
+                self._table.resign(tp.partition, leader_epoch)
             self._table.lead(tp.partition, leader_epoch)
 
     def resign(self, tp: TopicPartition, leader_epoch: int) -> None:

@@ -48,6 +48,18 @@ def test_a_decision_that_is_replicated_when_its_leadership_is_over_is_the_next_l
     assert stage.state() is TransactionState.COMPLETE_COMMIT
 
 
+def test_ends_begin_again_in_an_epoch_before_which_another_coordinator_may_have_sent_markers(stage: Stage) -> None:
+    """This broker was not told of the other one, whose epoch the partitions know now."""
+    producer = open_transaction(stage)
+    stage.markers.at_once = False
+    stage.end(producer)
+    stage.markers.settle(ErrorCode.TRANSACTION_COORDINATOR_FENCED)
+    stage.markers.at_once = True
+    stage.lead(2)
+    assert {each.marker.coordinator_epoch for each in stage.markers.asked} == {0, 2}
+    assert stage.state() is TransactionState.COMPLETE_COMMIT
+
+
 def test_topics_are_not_taken_for_deleted_before_any_is_known(stage: Stage) -> None:
     """A new controller of Apache Kafka first tells who lives, without a topic."""
     producer = open_transaction(stage)
