@@ -288,7 +288,7 @@ class Partition:
         return MORE_COMMITTED if committed else NO_ADVANCE
 
     def record_idle_fetch(
-        self, broker_id: int, offset: int, *, log_start_offset: int, leader_epoch: int, now_ms: int
+        self, broker_id: int, offset: int, *, log_start_offset: int, leader_epoch: int, broker_epoch: int, now_ms: int
     ) -> bool:
         """Record the fetch of a follower in the ISR that had the whole log before. False: the fetch is to be read."""
         with self.lock:
@@ -297,7 +297,7 @@ class Partition:
                 return False
             if self.log.log_end_offset != offset or not follower.is_at(offset, log_start_offset):
                 return False
-            follower.fetched_nothing_new(now_ms)
+            follower.fetched_nothing_new(now_ms, broker_epoch)
             return broker_id in self.followers.isr
 
     def check_followers(self) -> Advance:

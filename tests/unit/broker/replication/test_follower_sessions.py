@@ -26,6 +26,7 @@ class Asking:
     def __init__(self, stage: ReplicaStage, broker_id: int = 1) -> None:
         self.stage = stage
         self.broker_id = broker_id
+        self.broker_epoch = 1
         self.session_id = 0
         self.session_epoch = 0
         self.services: Any = SimpleNamespace(
@@ -48,7 +49,7 @@ class Asking:
         named = [] if offset is None else [self.partition_at(offset, epoch)]
         answered: list[FetchResponse | bytes] = []
         request = FetchRequest(
-            replica_state=ReplicaState(replica_id=self.broker_id, replica_epoch=1),
+            replica_state=ReplicaState(replica_id=self.broker_id, replica_epoch=self.broker_epoch),
             max_wait_ms=wait_ms,
             min_bytes=1,
             max_bytes=1_000_000,
@@ -103,6 +104,17 @@ def test_a_quiet_partition_tells_that_more_is_committed(stage: ReplicaStage) -> 
     (topic,) = follower.fetch(1).responses
     assert topic.partitions[0].high_watermark == 1
     assert follower.fetch().responses == []
+
+
+def test_a_follower_that_registered_again_may_stay_in_the_isr_of_a_quiet_partition(stage: ReplicaStage) -> None:
+    stage.become(0, epoch=2, isr=(0, 1), replicas=(0, 1, 2))
+    follower = Asking(stage)
+    follower.fetch(0, epoch=2)
+    follower.broker_epoch = 5
+    assert follower.fetch().responses == []
+    stage.fetch(0, replica=2, epoch=2, replica_epoch=3)
+    assert stage.proposed[-1].isr == (0, 1, 2)
+    assert stage.proposed[-1].broker_epochs == (-1, 5, 3), "the controller refuses a member of an earlier registration"
 
 
 def test_a_session_hears_of_the_next_epoch(stage: ReplicaStage) -> None:

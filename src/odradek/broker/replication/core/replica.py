@@ -61,9 +61,10 @@ class RemoteReplica:
     def is_at(self, offset: int, log_start_offset: int) -> bool:
         return self.log_end_offset == offset and self.log_start_offset == log_start_offset
 
-    def fetched_nothing_new(self, now_ms: int) -> None:
-        """Record a fetch at the end of the leader's log, where the follower was before."""
+    def fetched_nothing_new(self, now_ms: int, broker_epoch: int) -> None:
+        """Record a fetch at the end of the leader's log, where the follower was before. It may have registered anew."""
         self.last_caught_up_ms = self.last_fetch_ms = now_ms
+        self.broker_epoch = broker_epoch
 
     def is_caught_up(self, leader_end: int, *, now_ms: int, max_lag_ms: int) -> bool:
         return self.log_end_offset == leader_end or now_ms - self.last_caught_up_ms <= max_lag_ms

@@ -200,6 +200,7 @@ class FetchReader:
             offset,
             log_start_offset=target.log_start_offset,
             leader_epoch=target.current_leader_epoch,
+            broker_epoch=terms.replica_epoch,
             now_ms=now_ms,
         )
 
