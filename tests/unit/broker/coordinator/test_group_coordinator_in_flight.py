@@ -364,6 +364,19 @@ def test_a_partition_that_is_removed_while_the_broker_stops_is_nothing(stage: St
     stage.groups.forget(KEPT_IN)
 
 
+def test_a_time_that_is_reached_after_the_group_is_given_up_changes_nothing(stage: Stage) -> None:
+    stage.join("g", "m")
+    (held,) = stage.groups._table.all()
+    stage.resign(1)
+    stage.settle_tenures()
+    assert held.group.state is GroupState.DEAD
+    timer = held.timer
+    assert timer is not None
+    stage.clock.advance(60_000)
+    timer.expire()
+    assert held.group.state is GroupState.DEAD
+
+
 def test_a_time_that_is_reached_while_the_group_is_given_up_changes_nothing(
     stage: Stage, monkeypatch: pytest.MonkeyPatch
 ) -> None:

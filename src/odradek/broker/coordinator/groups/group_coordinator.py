@@ -22,7 +22,6 @@ from odradek.broker.coordinator.groups.core.group import NEVER_MS, Group, GroupS
 from odradek.broker.coordinator.groups.core.group_description import GroupDescription, GroupOverview, describe_group
 from odradek.broker.coordinator.groups.core.group_records import GroupKey, GroupMetadataValue, encode_group
 from odradek.broker.coordinator.groups.core.group_requests import (
-    Decision,
     Effect,
     GroupRules,
     Joining,
@@ -215,14 +214,9 @@ class GroupCoordinator:
     # ---- decisions and time
 
     def on_time(self, held: GroupEntry, timer: Timer) -> None:
-        """The time that a group waited for has been reached. The group may be given up, or wait for another time, until
-        this thread has its turn."""
-
-        def expire(group: Group, now: Moment) -> Decision:
-            if held.timer is timer:
-                yield from rebalance.expire(group, self._rules, now)
-
-        self._decide(held, expire)
+        """The time that a group waited for has been reached."""
+        if held.timer is timer:
+            self._decide(held, lambda group, now: rebalance.expire(group, self._rules, now))
 
     def _decide(self, held: GroupEntry, decide: Decide[T]) -> T | None:
         """Return the result of the decision, if it is made at once."""

@@ -335,7 +335,9 @@ def leave(
 
 
 def expire(group: Group, rules: GroupRules, now: Moment) -> Decision:
-    """All whose time is up by now."""
+    """All whose time is up by now. A group that this broker has given up waits for nobody, but may have a timer."""
+    if group.state is GroupState.DEAD:
+        return
     now_ms = now.monotonic_ms
     for member_id in [id for id, deadline_ms in group.pending_members.items() if deadline_ms <= now_ms]:
         group.remove(member_id)
