@@ -37,7 +37,9 @@ class Handler:
 
 
 HANDLERS: dict[int, Handler] = {}
-"""Handlers whose modules are loaded."""
+"""Handlers whose modules are loaded to their ends."""
+_declared: dict[int, Handler] = {}
+"""Handlers of modules that may still be loading: what a handler calls may be missing yet."""
 NOT_SERVED = frozenset({ApiKey.ENVELOPE})
 """Requests that only brokers of KRaft send."""
 SERVED: dict[int, Api] = {key: api for key, api in APIS.items() if key not in NOT_SERVED}
@@ -54,19 +56,20 @@ def handles(
     low, high = (int(v) for v in versions.split("-"))
 
     def register(function: HandlerFunction[RequestT, ResponseT]) -> HandlerFunction[RequestT, ResponseT]:
-        assert key not in HANDLERS, f"{key.name} has two handlers"
-        HANDLERS[key] = Handler(key, low, high, may_block, function)
+        assert key not in _declared, f"{key.name} has two handlers"
+        _declared[key] = Handler(key, low, high, may_block, function)
         return function
 
     return register
 
 
 def handler_of(key: int) -> Handler | None:
-    """The handler of an API, with its module imported if need be; None for an API that is not served."""
+    """The handler of an API, with its module imported if need be; None for an API that is not served. A thread that
+    asks while another one imports the module waits for that."""
     found = HANDLERS.get(key)
     if found is None and (api := SERVED.get(key)) is not None:
         import_module(f"odradek.broker.api.handlers.{api.key.name.lower()}")
-        found = HANDLERS[key]
+        found = HANDLERS[key] = _declared[key]
     return found
 
 

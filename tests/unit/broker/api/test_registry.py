@@ -4,11 +4,12 @@ ApiVersions does."""
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
-from odradek.broker.api import handlers
-from odradek.broker.api.registry import HANDLERS, NOT_SERVED, SERVED, handler_of, load_all
+from odradek.broker.api import handlers, registry
+from odradek.broker.api.registry import HANDLERS, LATER, NOT_SERVED, SERVED, handler_of, handles, load_all
 from odradek.protocol.api_keys import APIS, ApiKey
 
 
@@ -37,3 +38,19 @@ def test_each_handler_can_be_the_first_to_be_imported() -> None:
         "for key in reversed(SERVED): assert handler_of(key).key == key\n"
     )
     subprocess.run([sys.executable, "-c", program], check=True, timeout=60)
+
+
+def test_a_handler_is_not_found_before_its_module_is_loaded_to_its_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Other threads look for it at any time, and it calls functions that its module defines further down."""
+    found: list[object] = []
+
+    def import_in_part(name: str) -> ModuleType:
+        handles(ApiKey.METADATA, versions="0-12", may_block=False)(lambda request, ctx: LATER)
+        found.append(registry.HANDLERS.get(ApiKey.METADATA))
+        return ModuleType(name)
+
+    monkeypatch.setattr(registry, "HANDLERS", {})
+    monkeypatch.setattr(registry, "_declared", {}, raising=False)
+    monkeypatch.setattr(registry, "import_module", import_in_part)
+    assert handler_of(ApiKey.METADATA) is registry.HANDLERS[ApiKey.METADATA]
+    assert found == [None]
