@@ -13,13 +13,19 @@ def moment_text(at_ms: int) -> str:
     return datetime.fromtimestamp(at_ms / 1000, UTC).strftime("%Y-%m-%dT%H:%M:%S.") + f"{at_ms % 1000:03d}"
 
 
-def ago(text: str, now_ms: int) -> int | None:
-    """Return the time that `15m`, `15m ago` or `15 minutes ago` names; None for another text."""
+def duration(text: str) -> timedelta | None:
+    """Return the duration that `15m`, `15 minutes` or `15m ago` names; None for another text."""
     found = _AGO.fullmatch(text)
     if found is None:
         return None
     unit = next(filter(None, found.groups()[1:]))
-    return max(0, now_ms - int(timedelta(**{_UNITS[unit]: int(found[1])}).total_seconds() * 1000))
+    return timedelta(**{_UNITS[unit]: int(found[1])})
+
+
+def ago(text: str, now_ms: int) -> int | None:
+    """Return the time that `15m`, `15m ago` or `15 minutes ago` names; None for another text."""
+    passed = duration(text)
+    return None if passed is None else max(0, now_ms - passed // timedelta(milliseconds=1))
 
 
 def parse_moment(text: str, now_ms: int | None = None) -> int:

@@ -13,7 +13,7 @@ from odradek.base.errors import ErrorCode, KafkaError
 from odradek.base.value_classes import dataclass
 from odradek.client.cluster_client import ClusterClient
 from odradek.client.group_admin import committed_offsets
-from odradek.client.moments import parse_moment
+from odradek.client.moments import duration, parse_moment
 from odradek.client.partition_offsets import list_offsets
 from odradek.model.topology import TopicPartition
 from odradek.protocol.messages.list_offsets import EARLIEST, LATEST
@@ -93,9 +93,9 @@ def to_time(timestamp_ms: int) -> Goal:
     return at
 
 
-def by_duration(duration: timedelta) -> Goal:
+def by_duration(passed: timedelta) -> Goal:
     """The goal of the offsets at that time before now."""
-    milliseconds = duration // timedelta(milliseconds=1)
+    milliseconds = passed // timedelta(milliseconds=1)
     return lambda tp, situation: to_time(situation.now_ms - milliseconds)(tp, situation)
 
 
@@ -155,10 +155,12 @@ def offsets_at(client: ClusterClient, partitions: Iterable[TopicPartition], time
 
 
 def parse_duration(text: str) -> timedelta:
-    """ISO 8601 as Kafka's tool takes it: `P7D`, `PT1H30M`, `P1DT12H`."""
+    """`1h` or `15 minutes`, or ISO 8601 as Kafka's tool takes it: `P7D`, `PT1H30M`, `P1DT12H`."""
+    if (plain := duration(text.strip())) is not None:
+        return plain
     found = _DURATION.fullmatch(text)
     if found is None or text.endswith(("P", "T")):
-        raise ValueError(f"'{text}' is not a duration like P7D or PT1H30M")
+        raise ValueError(f"'{text}' is not a duration like 1h, 15m, P7D or PT1H30M")
     parts = {name: float(value) for name, value in found.groupdict().items() if value and name != "sign"}
-    duration = timedelta(**parts)
-    return -duration if found["sign"] else duration
+    iso = timedelta(**parts)
+    return -iso if found["sign"] else iso

@@ -47,8 +47,8 @@ HostOption = Annotated[str | None, Option("--host", metavar="ADDRESS", help="Fro
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    topics: Annotated[list[str] | None, Option("--topic", help="Of this topic. May be given again.")] = None
-    groups: Annotated[list[str] | None, Option("--group", help="Of this consumer group.")] = None
+    topics: Annotated[list[str] | None, Option("--topic, -t", help="Of this topic. May be given again.")] = None
+    groups: Annotated[list[str] | None, Option("--group, -g", help="Of this consumer group.")] = None
     transactional_ids: Annotated[list[str] | None, Option("--transactional-id", help="Of this id.")] = None
     users: Annotated[list[str] | None, Option("--user-principal", help="Of this user as a resource.")] = None
     tokens: Annotated[list[str] | None, Option("--delegation-token", help="Of this token.")] = None

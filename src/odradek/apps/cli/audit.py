@@ -52,7 +52,7 @@ def audit(
             show_default="the ZooKeeper of `odradek up`, if a directory has one",
         ),
     ] = None,
-    topic: Annotated[list[str] | None, Option("--topic", help="Only this topic; again for more.")] = None,
+    topic: Annotated[list[str] | None, Option("--topic, -t", help="Only this topic; again for more.")] = None,
     output: Annotated[
         Format, Option("--format, -o", help="Tables for people, wide with every column; json; the findings as csv.")
     ] = Format.TABLE,

@@ -4,16 +4,17 @@ The shell's script asks `odradek completion words -- WORDS…` at every tab. Com
 declarations, so there is nothing to keep in step; names of topics and groups from the cluster, if it answers at once.
 """
 
-import os
 from importlib import import_module
+from itertools import pairwise
+from pathlib import Path
 from typing import Annotated
 
-from odradek.apps.cli.grammar.declaration import Argument
+from odradek.apps.cli.default_cluster import bootstrap_by_default, use_data, use_profile
+from odradek.apps.cli.grammar.declaration import Argument, Parameter
 from odradek.apps.cli.grammar.noun import Command, Noun, command
-from odradek.apps.cli.main import COMMANDS
-from odradek.apps.cli.output import DEFAULT_BOOTSTRAP
+from odradek.apps.cli.main import ALIASES, COMMANDS
 from odradek.apps.cli.usage import WrongUsage
-from odradek.base.errors import KafkaError
+from odradek.base.errors import ConfigError, FatalError, KafkaError
 from odradek.client.broker_client import ConnectionFailed, UnsupportedByBroker
 from odradek.client.cluster_client import ClusterClient
 from odradek.client.group_admin import list_groups
@@ -77,6 +78,7 @@ def _candidates(before: list[str], begun: str) -> list[str]:
     name, *rest = before
     if name.startswith("kafka-"):
         return _kafka_candidates(name, rest)
+    name = ALIASES.get(name, name)
     if name not in COMMANDS:
         return []
     entry = COMMANDS[name]
@@ -93,14 +95,14 @@ def _words(command: Command, before: list[str], begun: str) -> list[str]:
     options = {name: parameter for parameter in parameters if parameter.option for name in parameter.option.names}
     last = before[-1] if before else ""
     if last in options and not options[last].is_flag:
-        return options[last].choices or _names(last, before)
+        return options[last].choices or _names(options[last], before)
     longs = [name for name in options if name.startswith("--")]
     if begun.startswith("-"):
         return [*longs, "--help"]
-    argument = next((parameter for parameter in parameters if parameter.option is None), None)
+    argument = next((p for p in parameters if p.option is None or p.option.placed), None)
     if argument is None:
         return longs
-    return argument.choices or _names(f"--{argument.metavar.lower()}", before)
+    return argument.choices or _names(argument, before)
 
 
 def _kafka_candidates(tool: str, before: list[str]) -> list[str]:
@@ -111,23 +113,31 @@ def _kafka_candidates(tool: str, before: list[str]) -> list[str]:
     table = table_of(tool)
     last = before[-1].removeprefix("--") if before else ""
     if last in table.options and table.option(last).value is not None:
-        return _names(f"--{last}", before)
+        return _names_of(last, before)
     return [f"--{name}" for name in table.options]
 
 
-def _names(option: str, before: list[str]) -> list[str]:
-    """Names of topics or groups, where the option takes one."""
-    if option not in ("--topic", "--group"):
+def _names(parameter: Parameter, before: list[str]) -> list[str]:
+    """Names of topics or groups, where the option or the argument takes one."""
+    words = parameter.option.names if parameter.option else [f"--{parameter.metavar.lower()}"]
+    return next((_names_of(kind, before) for kind in ("topic", "group") if f"--{kind}" in words), [])
+
+
+def _names_of(kind: str, before: list[str]) -> list[str]:
+    if kind not in ("topic", "group"):
         return []
     try:
         with ClusterClient(_bootstrap(before), client_id="odradek-completion", timeout_ms=_PATIENCE_MS) as client:
-            return list(client.topics()) if option == "--topic" else [item.group for item in list_groups(client)]
-    except (KafkaError, ConnectionFailed, UnsupportedByBroker):
+            return list(client.topics()) if kind == "topic" else [item.group for item in list_groups(client)]
+    except (KafkaError, ConnectionFailed, UnsupportedByBroker, FatalError, ConfigError):
         return []
 
 
 def _bootstrap(before: list[str]) -> str:
-    for name in ("--bootstrap-server", "-b"):
-        if name in before[:-1]:
-            return before[before.index(name) + 1]
-    return os.environ.get("ODRADEK_BOOTSTRAP_SERVER", DEFAULT_BOOTSTRAP)
+    """The cluster that the words name, else the one that the command would ask."""
+    named = dict(pairwise(before))
+    if data := named.get("--data"):
+        use_data(Path(data))
+    elif profile := named.get("--profile"):
+        use_profile(profile)
+    return named.get("--bootstrap-server") or named.get("-b") or bootstrap_by_default()

@@ -17,7 +17,7 @@ from odradek.model.topology import TopicPartition
 @command(
     examples=[
         "odradek elections --all-topic-partitions",
-        "odradek elections --topic orders --partition 0",
+        "odradek elections orders --partition 0",
         "odradek elections --election-type unclean --path-to-json-file partitions.json",
     ]
 )
@@ -26,8 +26,8 @@ def elections(
         ElectionType,
         Option("--election-type", help="An unclean one may lose records."),
     ] = ElectionType.PREFERRED,
-    topic: Annotated[str | None, Option("--topic", help="Of this topic.", show_default=False)] = None,
-    partition: Annotated[int | None, Option("--partition", min=0, show_default=False)] = None,
+    topic: Annotated[str | None, Option("--topic, -t", placed=True, help="Of this topic.", show_default=False)] = None,
+    partition: Annotated[int | None, Option("--partition, -p", min=0, show_default=False)] = None,
     path_to_json_file: Annotated[Path | None, Option("--path-to-json-file", metavar="FILE", show_default=False)] = None,
     all_topic_partitions: Annotated[bool, Option("--all-topic-partitions", help="Of every partition.")] = False,
     bootstrap_server: BootstrapOption = DEFAULT_BOOTSTRAP,

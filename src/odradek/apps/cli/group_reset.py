@@ -32,7 +32,7 @@ class Aim:
         Option("--to-datetime", metavar="TIME", help="To a time: 15m ago, 2026-01-31T12:00:00, or milliseconds."),
     ] = None
     by_duration: Annotated[
-        str | None, Option("--by-duration", metavar="DURATION", help="To so long ago, like PT1H or P7D.")
+        str | None, Option("--by-duration", metavar="DURATION", help="To so long ago: 1h, 15m, PT1H30M or P7D.")
     ] = None
     from_file: Annotated[
         Path | None,

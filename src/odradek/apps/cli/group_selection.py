@@ -10,7 +10,7 @@ from odradek.client.group_admin import list_groups
 
 TopicsOption = Annotated[
     list[str] | None,
-    Option("--topic", metavar="TOPIC[:0,1]", help="A topic, or some partitions of it; may be given again."),
+    Option("--topic, -t", metavar="TOPIC[:0,1]", help="A topic, or some partitions of it; may be given again."),
 ]
 
 
@@ -20,7 +20,8 @@ class Groups:
         str | None, Argument(metavar="GROUP", help="The group; the same as --group.", show_default=False)
     ] = None
     group: Annotated[
-        list[str] | None, Option("--group", metavar="GROUP", help="A group; may be given again.", show_default=False)
+        list[str] | None,
+        Option("--group, -g", metavar="GROUP", help="A group; may be given again.", show_default=False),
     ] = None
     all_groups: Annotated[bool, Option("--all-groups", help="Every group.")] = False
 

@@ -19,7 +19,7 @@ _REPLICA_COLUMNS = ("broker", "directory", "topic", "partition", "size", "lag", 
 @command(
     examples=[
         "odradek log-dirs",
-        "odradek log-dirs --topic orders",
+        "odradek log-dirs orders",
         "odradek log-dirs --broker 0,1 --replicas --format csv",
     ]
 )
@@ -27,7 +27,11 @@ _REPLICA_COLUMNS = ("broker", "directory", "topic", "partition", "size", "lag", 
 def log_dirs(
     topic: Annotated[
         str | None,
-        Option("--topic", help="Replicas of a topic, several with commas, or a regular expression."),
+        Option(
+            "--topic, -t",
+            placed=True,
+            help="Replicas of a topic, several with commas, or a regular expression.",
+        ),
     ] = None,
     broker: Annotated[
         str, Option("--broker, --broker-list", metavar="N,…", help="Of these brokers.", show_default="all")

@@ -147,7 +147,9 @@ def _command_first(arguments: Sequence[str]) -> list[str]:
         taken = 1 if "=" in words[0] else 2
         moved += words[:taken]
         del words[:taken]
-    return [*words, *moved] if words else moved
+    if moved and not words:
+        raise WrongUsage(f"a command is required after {moved[0]}, as in: odradek {' '.join(moved)} topics list")
+    return [*words, *moved]
 
 
 def _run_command(name: str, words: Sequence[str]) -> int:

@@ -39,7 +39,7 @@ app = Noun(
 
 @app.verb()
 def produce(
-    topic: Annotated[str, Option("--topic", help="The topic, which must exist.")],
+    topic: Annotated[str, Option("--topic, -t", placed=True, help="The topic, which must exist.")],
     num_records: Annotated[int, Option("--num-records", min=1, help="How many records to write.")],
     record_size: Annotated[int, Option("--record-size", min=1, help="Bytes of each value.")] = 1024,
     records_per_second: Annotated[
@@ -90,7 +90,7 @@ def _report(windows: Windows, show: Callable[[int], None]) -> Callable[[int], No
 
 @app.verb()
 def consume(
-    topic: Annotated[str, Option("--topic", help="The topic to read, from its beginning.")],
+    topic: Annotated[str, Option("--topic, -t", placed=True, help="The topic to read, from its beginning.")],
     messages: Annotated[int, Option("--messages, --num-records", min=1, help="How many records to read.")],
     fetch_size: Annotated[int, Option("--fetch-size", min=1, help="Bytes per partition in one answer.")] = 1024 * 1024,
     timeout_ms: Annotated[

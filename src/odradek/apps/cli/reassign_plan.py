@@ -55,7 +55,13 @@ def plan(
     ] = None,
     topics: Annotated[
         str | None,
-        Option("--topics, --topic", metavar="NAMES", help="Only these; a regular expression too.", show_default=False),
+        Option(
+            "--topics, --topic, -t",
+            metavar="NAMES",
+            placed=True,
+            help="Only these; a regular expression too.",
+            show_default=False,
+        ),
     ] = None,
     throttle: ThrottleOption = DEFAULT_THROTTLE,
     out: Annotated[Path | None, Option("--out", metavar="FILE", help="File for the plan.", show_default=False)] = None,

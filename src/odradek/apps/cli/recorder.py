@@ -158,7 +158,7 @@ def _why_transaction(transactional_id: str, places: list[Path], at_ms: int | Non
 def replay(
     data: DataOption = None,
     at: AtOption = None,
-    topic: Annotated[str | None, Option("--topic", help="Of this topic.", show_default=False)] = None,
+    topic: Annotated[str | None, Option("--topic, -t", placed=True, help="Of this topic.", show_default=False)] = None,
     output: FormatOption = Format.TABLE,
 ) -> None:
     """Rebuild the state of the cluster at a time: controller, live brokers, leaders and ISRs."""

@@ -47,10 +47,10 @@ app = Noun(
 _PARTITION_COLUMNS = ("topic", "partition", "leader", "replicas", "isr", "offline_replicas")
 
 Name = Annotated[str | None, Argument(metavar="TOPIC", help="The topic; the same as --topic.", show_default=False)]
-NameOption = Annotated[str | None, Option("--topic", metavar="TOPIC", help="The topic.", show_default=False)]
+NameOption = Annotated[str | None, Option("--topic, -t", metavar="TOPIC", help="The topic.", show_default=False)]
 PatternOption = Annotated[
     str | None,
-    Option("--topic", help="A topic, several with commas, or a regular expression.", show_default=False),
+    Option("--topic, -t", help="A topic, several with commas, or a regular expression.", show_default=False),
 ]
 Assignment = Annotated[
     str | None,

@@ -23,12 +23,14 @@ app = Noun(
     examples=[
         "odradek transactions list --state Ongoing",
         "odradek transactions describe my-id",
-        "odradek transactions find-hanging --topic orders",
+        "odradek transactions find-hanging orders",
         "odradek transactions abort orders 0 --start-offset 1234",
     ],
 )
 _MINUTE_MS = 60_000
-TopicOption = Annotated[str | None, Option("--topic", help="Of this topic; all, unless given.", show_default=False)]
+TopicOption = Annotated[
+    str | None, Option("--topic, -t", placed=True, help="Of this topic; all, unless given.", show_default=False)
+]
 
 
 @app.verb("list")

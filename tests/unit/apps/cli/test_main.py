@@ -85,6 +85,7 @@ def test_the_name_of_an_error_is_told_once(monkeypatch: pytest.MonkeyPatch, caps
     ("arguments", "told"),
     [
         (["nosuch"], "unknown command 'nosuch'; there are up, down"),
+        (["-b", "127.0.0.1:1"], "a command is required after -b, as in: odradek -b 127.0.0.1:1 topics list"),
         (["topics", "ls"], "unknown command 'odradek topics ls'; did you mean list?"),
         (["quotas", "list"], "did you mean describe?"),
         (["users", "rm", "x"], "did you mean delete?"),

@@ -6,6 +6,7 @@ from importlib import import_module
 import pytest
 
 from odradek.apps.cli import main
+from odradek.apps.cli.catalogue import CommandEntry, command_pages
 from odradek.apps.cli.grammar.noun import Command, Noun
 
 UNREACHABLE = ["--bootstrap-server", "127.0.0.1:1"]
@@ -78,3 +79,17 @@ def test_every_command_is_well_declared() -> None:
             assert len(set(spelled)) == len(spelled), name
             assert all(re.fullmatch(r"-[a-zA-Z]|--[a-z][a-z0-9-]+", word) for word in spelled), (name, spelled)
             assert command.purpose, name
+
+
+ALL = [entry for page in command_pages() for entry in page.entries]
+
+
+@pytest.mark.parametrize("entry", ALL, ids=lambda entry: " ".join(entry.words))
+def test_topics_and_groups_are_named_alike_by_every_command(entry: CommandEntry) -> None:
+    """`-t` and `-g` are short for --topic and --group, and what a command is about may be a plain word."""
+    options = [parameter for parameter in entry.parameters if parameter.option is not None]
+    for short, long in (("-t", "--topic"), ("-g", "--group")):
+        assert all(short in p.option.names for p in options if p.option and long in p.option.names), entry.words
+    words = [p for p in entry.parameters if p.option is None or p.option.placed]
+    several_kinds = entry.words[0] == "acls"
+    assert words or several_kinds or not any(p.option and "--topic" in p.option.names for p in options), entry.words
