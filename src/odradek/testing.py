@@ -21,7 +21,9 @@ A test that crashes brokers has a cluster of its own; with `lab=True` they can b
 
 import shutil
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 from types import TracebackType
@@ -48,7 +50,7 @@ class OdradekCluster:
 
     `settings` are those of server.properties, for every broker. `topics`: names, or `NAME:PARTITIONS`, created before
     `start_all` returns. Without `coordinator`: Apache ZooKeeper where it can be started, else the embedded coordination
-    server, which needs no Java.
+    server, which needs no Java. Raises ConfigError if a topic or the number of brokers isn't valid.
     """
 
     def __init__(
@@ -66,9 +68,11 @@ class OdradekCluster:
         self.data_dir = data_dir or Path(tempfile.mkdtemp(prefix="odradek-"))
         self._lab = lab
         self._secure = secure
+        if brokers < 1:
+            raise ConfigError(f"a cluster has at least one broker, not {brokers}")
         self._count = brokers
         self._settings = dict(settings or {})
-        self._topics = tuple(topics)
+        self._topics = [_topic(text) for text in topics]
         self._coordinator = None if coordinator is None else CoordinatorKind(coordinator)
         self._processes = LocalCluster(self.data_dir)
 
@@ -113,10 +117,9 @@ class OdradekCluster:
         """Start every broker; topics are there, with leaders, when it returns."""
         needed = [number + after for after in (0, INTERNAL_PORTS_AFTER) for number in range(self._count)]
         start = partial(self._processes.start, None, free_ports(*needed), self._settings, self._count)
-        start(coordinator=self._coordinator, lab=self._lab, secure=self._secure)
-        for text in self._topics:
-            name, _, partitions = text.partition(":")
-            self.create_topic(name, int(partitions) if partitions else CLUSTER_DEFAULT)
+        start(coordinator=self._coordinator, lab=self._lab, secure=self._secure, remark=_warn)
+        for name, partitions in self._topics:
+            self.create_topic(name, partitions)
 
     def create_topic(
         self,
@@ -168,6 +171,19 @@ class OdradekCluster:
         return self._processes.broker(broker_id).log_file.read_text(errors="replace")
 
 
+def _topic(text: str) -> tuple[str, int]:
+    """Name and number of partitions of `NAME` or `NAME:PARTITIONS`."""
+    name, colon, partitions = text.partition(":")
+    if colon and not partitions.isdecimal():
+        raise ConfigError(f"topic '{text}' is not NAME or NAME:PARTITIONS")
+    return name, int(partitions) if colon else CLUSTER_DEFAULT
+
+
+def _warn(text: str) -> None:
+    """An unknown setting, or one without effect, is shown in pytest's summary of warnings."""
+    warnings.warn(f"Odradek: {text}", stacklevel=2)
+
+
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addini("odradek_scope", "Scope of the odradek_cluster fixture.", default="session")
     parser.addini("odradek_brokers", "Number of brokers of the odradek_cluster fixture.", default="1")
@@ -175,41 +191,64 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addini("odradek_topics", "Topics of the odradek_cluster fixture, NAME or NAME:PARTITIONS.", type="linelist")
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Refuse what can't be meant before tests are collected, in one line."""
+    if (given := config.getini("odradek_scope")) not in _SCOPES:
+        raise pytest.UsageError(f"odradek_scope={given} is not valid; valid: {', '.join(_SCOPES)}")
+    if not (count := config.getini("odradek_brokers")).isdecimal() or not int(count):
+        raise pytest.UsageError(f"odradek_brokers={count} is not a number of brokers")
+    for setting in config.getini("odradek_settings"):
+        if not all(setting.partition("=")[:2]):
+            raise pytest.UsageError(f"odradek_settings: '{setting}' is not KEY=VALUE")
+    try:
+        for topic in config.getini("odradek_topics"):
+            _topic(topic)
+    except ConfigError as error:
+        raise pytest.UsageError(f"odradek_topics: {error}") from None
+
+
 def _scope(fixture_name: str, config: pytest.Config) -> _Scope:
-    given = config.getini("odradek_scope")
-    for scope in _SCOPES:
-        if scope == given:
-            return scope
-    raise pytest.UsageError(f"odradek_scope={given} is not valid; valid: {', '.join(_SCOPES)}")
+    return next(scope for scope in _SCOPES if scope == config.getini("odradek_scope"))
+
+
+@contextmanager
+def _started(make: Callable[[], OdradekCluster]) -> Iterator[OdradekCluster]:
+    """The cluster while tests run; a start that fails is one line of pytest's output, and leaves nothing running."""
+    problem = ""
+    try:
+        cluster = make()
+        try:
+            cluster.start_all()
+        except BaseException:
+            cluster.stop_all()
+            raise
+    except (ConfigError, FatalError, KafkaError, OSError) as error:
+        problem = str(error)
+    if problem:
+        pytest.fail(f"the Odradek cluster did not start: {problem}", pytrace=False)
+    try:
+        yield cluster
+    finally:
+        cluster.stop_all()
 
 
 @pytest.fixture(scope=_scope)
 def odradek_cluster(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Iterator[OdradekCluster]:
     """A cluster as pytest's configuration says, by default one broker for the whole run."""
     pairs = (setting.partition("=") for setting in pytestconfig.getini("odradek_settings"))
-    cluster = OdradekCluster(
+    make = partial(
+        OdradekCluster,
         tmp_path_factory.mktemp("odradek"),
         int(pytestconfig.getini("odradek_brokers")),
         settings={key.strip(): value.strip() for key, _, value in pairs},
         topics=pytestconfig.getini("odradek_topics"),
     )
-    try:
-        cluster.start_all()
-    except (ConfigError, FatalError, KafkaError) as error:
-        cluster.stop_all()
-        pytest.fail(f"the Odradek cluster did not start: {error}", pytrace=False)
-    try:
+    with _started(make) as cluster:
         yield cluster
-    finally:
-        cluster.stop_all()
 
 
 @pytest.fixture(scope="session")
 def odradek_secure_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[OdradekCluster]:
     """One broker with TLS, users and ACLs; `client_properties` and `app_properties` are how to connect."""
-    cluster = OdradekCluster(tmp_path_factory.mktemp("odradek-secure"), secure=True)
-    try:
-        cluster.start_all()
+    with _started(partial(OdradekCluster, tmp_path_factory.mktemp("odradek-secure"), secure=True)) as cluster:
         yield cluster
-    finally:
-        cluster.stop_all()

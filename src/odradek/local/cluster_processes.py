@@ -24,7 +24,7 @@ from odradek.local.coordinators import CoordinatorKind, LocalCoordinator
 from odradek.local.links.cuts import CutFrom
 from odradek.local.links.local_links import LocalLinks
 from odradek.local.local_broker import DEFAULT_PORT, LocalBroker
-from odradek.local.local_settings import SettingChanges, checked, local_defaults, remarks
+from odradek.local.local_settings import SettingChanges, checked, local_defaults, outgrown, remarks, shared_settings
 from odradek.local.zookeeper_server import EmbeddedZooKeeper, port_is_taken
 
 _UNKNOWN_ZOOKEEPER = "127.0.0.1:2181"  # stands for the embedded one before it has a port
@@ -79,8 +79,8 @@ class LocalCluster:
     @property
     def brokers(self) -> list[LocalBroker]:
         """Every broker that was ever started here, by id."""
-        ids = sorted(int(path.parent.name.removeprefix("broker-")) for path in self.data.glob("broker-*/*.properties"))
-        return [self._broker(broker_id) for broker_id in ids]
+        names = [path.parent.name.removeprefix("broker-") for path in self.data.glob("broker-*/server.properties")]
+        return [self._broker(broker_id) for broker_id in sorted(int(name) for name in names if name.isdecimal())]
 
     @property
     def bootstrap_servers(self) -> str:
@@ -120,6 +120,8 @@ class LocalCluster:
         start that fails, server.properties is as it was. `remark` hears of settings that are ignored.
         """
         known = {broker.id for broker in self.brokers}
+        if brokers is not None and brokers < len(known):
+            remark(f"{self.data} has {len(known)} brokers, and all of them start")
         secure = self._is_secure(wanted=secure, lab=lab)
         wanted = [self._broker(broker_id) for broker_id in range(max(brokers or 1, len(known)))]
         changes = SettingChanges(settings, frozenset(unset))
@@ -134,16 +136,13 @@ class LocalCluster:
                 f"stop it first with: odradek down --data {self.data}"
             )
         resting = [broker for broker in wanted if broker not in running]
-        planned: dict[LocalBroker, dict[str, str]] = {}
-        for broker in resting:
-            defaults = local_defaults(len(wanted), is_new=not known, is_alone=zookeeper is None)
-            if metrics and broker.id not in known:
-                defaults |= _metrics_settings(ports.get(broker.id, DEFAULT_PORT + broker.id) + _METRICS_PORTS_AFTER)
-            ensemble = zookeeper or _UNKNOWN_ZOOKEEPER
-            planned[broker] = broker.wanted_properties(ensemble, ports.get(broker.id), defaults, changes, secure=secure)
+        if zookeeper is None and coordinator is None:
+            zookeeper = self._earlier_ensemble()
+        planned = self._planned(resting, len(wanted), zookeeper, ports, changes, secure=secure, metrics=metrics)
         for text in _remarks(planned, changes):
             remark(text)
-        if resting and zookeeper is None:
+        own = zookeeper is None
+        if resting and own:
             zookeeper = self._coordinator.spawn(coordinator).connect
         # Either all can be cut off or none: those who can talk to each other at another listener than those who can't.
         linked = running[0].is_linked if running else lab
@@ -153,7 +152,49 @@ class LocalCluster:
         with _taken_back_on_failure(resting):
             for broker, properties in planned.items():
                 broker.configure({**properties, "zookeeper.connect": zookeeper or ""}, linked=linked)
-            self._start_all(wanted, resting, secure=secure)
+            self._start_all(wanted, resting, secure=secure, own=own)
+
+    def _planned(
+        self,
+        resting: Sequence[LocalBroker],
+        count: int,
+        zookeeper: str | None,
+        ports: Mapping[int, int],
+        changes: SettingChanges,
+        *,
+        secure: bool,
+        metrics: bool,
+    ) -> dict[LocalBroker, dict[str, str]]:
+        """Settings of each broker that is to be started, of `count` brokers in all."""
+        kept = {broker.id: broker.kept_properties() for broker in self.brokers}
+        gone = dict(zip(kept, outgrown(list(kept.values()), count), strict=True))
+        first = next(iter(kept), None)
+        shared = (
+            {} if first is None else shared_settings({k: v for k, v in kept[first].items() if k not in gone[first]})
+        )
+        planned: dict[LocalBroker, dict[str, str]] = {}
+        for broker in resting:
+            defaults = local_defaults(count, is_new=not kept, is_alone=zookeeper is None)
+            if broker.id not in kept:
+                defaults |= shared
+                if metrics:
+                    port = ports.get(broker.id, DEFAULT_PORT + broker.id)
+                    defaults |= _metrics_settings(port + _METRICS_PORTS_AFTER)
+            planned[broker] = broker.wanted_properties(
+                zookeeper or _UNKNOWN_ZOOKEEPER,
+                ports.get(broker.id),
+                defaults,
+                changes,
+                secure=secure,
+                outgrown=gone.get(broker.id, ()),
+            )
+        return planned
+
+    def _earlier_ensemble(self) -> str | None:
+        """The ensemble that an earlier `up --zookeeper` gave; None where the directory has a server of its own."""
+        if self.zookeeper.exists or not self.brokers:
+            return None
+        return self.brokers[0].kept_properties().get("zookeeper.connect")
 
     def _is_secure(self, *, wanted: bool, lab: bool) -> bool:
         if self.security.exists:
@@ -169,18 +210,21 @@ class LocalCluster:
             raise FatalError("--lab and --secure exclude each other")
         return wanted
 
-    def _start_all(self, wanted: Sequence[LocalBroker], resting: Sequence[LocalBroker], *, secure: bool) -> None:
+    def _start_all(
+        self, wanted: Sequence[LocalBroker], resting: Sequence[LocalBroker], *, secure: bool, own: bool
+    ) -> None:
+        """`own`: they use the coordination server of this directory."""
         if secure and resting:
             self.security.prepare([broker.id for broker in wanted], self.bootstrap_servers)
         for broker in resting:
             broker.start()
-        if self.zookeeper.pid is not None:
+        if own and self.zookeeper.pid is not None:
             self.zookeeper.await_serving()
         try:
             for broker in wanted:
                 broker.await_serving()
         except FatalError as error:
-            if self.zookeeper.exists and self.zookeeper.pid is None:
+            if own and self.zookeeper.exists and self.zookeeper.pid is None:
                 raise FatalError(f"the coordination server has stopped: {self.zookeeper.last_words()}") from error
             raise
         if secure and resting:

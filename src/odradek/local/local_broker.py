@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 
 from odradek.base.config.properties import format_properties, parse_properties
@@ -70,9 +70,11 @@ class LocalBroker:
         changes: SettingChanges,
         *,
         secure: bool = False,
+        outgrown: Collection[str] = (),
     ) -> dict[str, str]:
-        """Settings of an earlier server.properties that aren't given anew or removed, without links."""
-        kept = {key: text for key, text in self.kept_properties().items() if key not in changes.removed}
+        """Settings of an earlier server.properties that aren't given anew, removed or outgrown, without links."""
+        gone = {*changes.removed, *outgrown}
+        kept = {key: text for key, text in self.kept_properties().items() if key not in gone}
         properties = {
             "broker.id": str(self.id),
             "listeners": self._listeners(DEFAULT_PORT + self.id, secure=secure),

@@ -3,7 +3,7 @@
 Pure. A setting that no broker could start with must not reach the file: every later `up` would fail with it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 
 from odradek.base.config.broker_config import BrokerConfig
 from odradek.base.config.listeners import SecurityProtocol
@@ -34,20 +34,53 @@ def local_defaults(brokers: int, *, is_new: bool, is_alone: bool = False) -> dic
     new cluster on a ZooKeeper of its own (`is_alone`) has no brokers of Apache Kafka: producers are offered version 2
     of transactions.
     """
-    replicas = min(_REPLICAS_MAX, brokers)
     defaults = {
         "zookeeper.session.timeout.ms": "6000",
         "group.initial.rebalance.delay.ms": "0",
+        **_by_number(brokers),
+    }
+    if is_new:
+        defaults |= dict.fromkeys(_INTERNAL_PARTITIONS, str(_INTERNAL_PARTITIONS_COUNT))
+    if is_new and is_alone:
+        defaults["odradek.transaction.version"] = "2"
+    return defaults
+
+
+def shared_settings(of_first: Mapping[str, str]) -> dict[str, str]:
+    """Settings that a new broker takes over from the first one, such as those that an earlier --set gave."""
+    own = {*_CHOSEN_HERE, *_ONE_FOR_EACH_BROKER, "broker.rack"}
+    return {key: text for key, text in of_first.items() if key not in own}
+
+
+def outgrown(kept: Collection[Mapping[str, str]], brokers: int) -> list[frozenset[str]]:
+    """Keys of each broker, in order, with a default for the fewer brokers that the cluster had earlier.
+
+    Such a value is the default for as many brokers as there are now in `kept`, or for fewer than another broker's. One
+    that somebody gave on purpose is the same on every broker.
+    """
+    wanted = _by_number(brokers)
+    defaults = [_by_number(count) for count in range(1, brokers)]
+    before = _by_number(len(kept))
+
+    def is_outgrown(key: str, text: str) -> bool:
+        others = [settings.get(key) for settings in kept]
+        is_default = any(known.get(key) == text for known in defaults) and text != wanted.get(key)
+        has_grown = len(kept) < brokers and text == before.get(key)
+        return is_default and (has_grown or any(other not in (None, text) for other in others))
+
+    return [frozenset(key for key, text in settings.items() if is_outgrown(key, text)) for settings in kept]
+
+
+def _by_number(brokers: int) -> dict[str, str]:
+    """Defaults that depend on the number of brokers."""
+    replicas = min(_REPLICAS_MAX, brokers)
+    defaults = {
         "offsets.topic.replication.factor": str(replicas),
         "transaction.state.log.replication.factor": str(replicas),
         "transaction.state.log.min.isr": str(max(1, replicas - 1)),
     }
     if replicas > 1:
         defaults |= {"default.replication.factor": str(replicas), "min.insync.replicas": str(replicas - 1)}
-    if is_new:
-        defaults |= dict.fromkeys(_INTERNAL_PARTITIONS, str(_INTERNAL_PARTITIONS_COUNT))
-    if is_new and is_alone:
-        defaults["odradek.transaction.version"] = "2"
     return defaults
 
 

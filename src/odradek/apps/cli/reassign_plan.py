@@ -31,6 +31,16 @@ ThrottleOption = Annotated[
     Option("--throttle", metavar="BYTES", help="A second, for each broker, as in 50MB or 500KB; none lifts the limit."),
 ]
 DEFAULT_THROTTLE = "50MB"
+TopicsOption = Annotated[
+    str | None,
+    Option(
+        "--topics, --topic, -t",
+        metavar="NAMES",
+        placed=True,
+        help="Only these; a regular expression too.",
+        show_default=False,
+    ),
+]
 _UNITS = {"": 1, "B": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30}
 
 
@@ -53,16 +63,7 @@ def plan(
         list[Balance] | None,
         Option("--balance", help="What to make equal on all brokers; may be repeated.", show_default=False),
     ] = None,
-    topics: Annotated[
-        str | None,
-        Option(
-            "--topics, --topic, -t",
-            metavar="NAMES",
-            placed=True,
-            help="Only these; a regular expression too.",
-            show_default=False,
-        ),
-    ] = None,
+    topics: TopicsOption = None,
     throttle: ThrottleOption = DEFAULT_THROTTLE,
     out: Annotated[Path | None, Option("--out", metavar="FILE", help="File for the plan.", show_default=False)] = None,
     bootstrap_server: BootstrapOption = DEFAULT_BOOTSTRAP,

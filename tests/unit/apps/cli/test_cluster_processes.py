@@ -149,9 +149,72 @@ def test_a_coordination_server_that_stopped_is_named_as_the_cause(
     broker = LocalBroker(tmp_path / "broker-0", 0, cluster.links, cluster.security)
     monkeypatch.setattr(LocalBroker, "await_serving", wait_in_vain)
     with pytest.raises(FatalError, match="broker 0 did not start"):
-        cluster._start_all([broker], [], secure=False)
+        cluster._start_all([broker], [], secure=False, own=True)
     (tmp_path / "zookeeper").mkdir()
     (tmp_path / "zookeeper" / "zoo.cfg").touch()
     (tmp_path / "zookeeper" / "zookeeper.log").write_text("serving\nerror: no space\n")
     with pytest.raises(FatalError, match="the coordination server has stopped: no space"):
-        cluster._start_all([broker], [], secure=False)
+        cluster._start_all([broker], [], secure=False, own=True)
+
+
+def test_an_ensemble_that_does_not_answer_is_not_blamed_on_the_own_server(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def wait_in_vain(broker: LocalBroker) -> None:
+        raise FatalError("broker 0 did not start: no ZooKeeper at zk:2181")
+
+    cluster = LocalCluster(tmp_path)
+    (tmp_path / "zookeeper").mkdir()
+    (tmp_path / "zookeeper" / "zoo.cfg").touch()
+    broker = LocalBroker(tmp_path / "broker-0", 0, cluster.links, cluster.security)
+    monkeypatch.setattr(LocalBroker, "await_serving", wait_in_vain)
+    with pytest.raises(FatalError, match="no ZooKeeper at zk:2181"):
+        cluster._start_all([broker], [], secure=False, own=False)
+
+
+# ---- clusters that grow
+
+
+def _up(cluster: LocalCluster, monkeypatch: pytest.MonkeyPatch, *, brokers: int | None, **given: str) -> list[str]:
+    """Write what `up` would start with; returns its remarks."""
+    remarks: list[str] = []
+    monkeypatch.setattr(LocalCluster, "_start_all", lambda *_, **options: None)
+    cluster.start("zk:2181", None, given, brokers, remark=remarks.append)
+    return remarks
+
+
+def test_brokers_that_are_added_later_have_the_settings_of_the_first(
+    cluster: LocalCluster, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _up(cluster, monkeypatch, brokers=1, **{"message.max.bytes": "5000"})
+    _up(cluster, monkeypatch, brokers=3)
+    settings = [broker.kept_properties() for broker in cluster.brokers]
+    own = {"broker.id", "listeners", "log.dirs"}
+    assert [{key: text for key, text in each.items() if key not in own} for each in settings] == [
+        {key: text for key, text in settings[0].items() if key not in own}
+    ] * 3
+    assert settings[2]["message.max.bytes"] == "5000"
+    assert settings[0]["offsets.topic.replication.factor"] == settings[0]["default.replication.factor"] == "3"
+    assert settings[0]["min.insync.replicas"] == "2"
+
+
+def test_fewer_brokers_than_there_are_is_told(cluster: LocalCluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    _up(cluster, monkeypatch, brokers=3)
+    assert _up(cluster, monkeypatch, brokers=None) == []
+    assert _up(cluster, monkeypatch, brokers=1) == [f"{cluster.data} has 3 brokers, and all of them start"]
+
+
+def test_an_ensemble_is_remembered(cluster: LocalCluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    _up(cluster, monkeypatch, brokers=1)
+    cluster.start(None, None, {})
+    assert cluster.broker(0).kept_properties()["zookeeper.connect"] == "zk:2181"
+    assert not cluster.zookeeper.exists
+
+
+def test_a_copy_of_a_brokers_directory_is_no_broker(cluster: LocalCluster, monkeypatch: pytest.MonkeyPatch) -> None:
+    _up(cluster, monkeypatch, brokers=2)
+    copy = cluster.data / "broker-1.bak"
+    copy.mkdir()
+    (copy / "server.properties").write_text("broker.id=1\n")
+    (cluster.data / "broker-1" / "old.properties").touch()
+    assert [broker.id for broker in cluster.brokers] == [0, 1]
