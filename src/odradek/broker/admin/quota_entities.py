@@ -6,7 +6,14 @@ from collections.abc import Iterable, Mapping
 from odradek.base.config.definition import format_value
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.base.value_classes import dataclass
-from odradek.broker.quotas.core.quota_table import DEFAULT, desanitized, entity_of_user_node, rate_of, sanitized
+from odradek.broker.quotas.core.quota_table import (
+    DEFAULT,
+    desanitized,
+    entity_of_user_node,
+    is_nameable,
+    rate_of,
+    sanitized,
+)
 from odradek.broker.zk.znodes import EntityConfig
 
 USER, CLIENT_ID, IP = "user", "client-id", "ip"
@@ -43,6 +50,8 @@ def node_of(entity: Entity) -> QuotaNode:
             raise _invalid(f"Unhandled client quota entity type: {kind}")
         if name == "":
             raise _invalid(f"Empty {kind} not supported")
+        if name is not None and not is_nameable(name):
+            raise _invalid(f"A {kind} can't be named {name}")
     names = {kind: DEFAULT if name is None else sanitized(name) for kind, name in entity.items()}
     if IP in names:
         if len(names) > 1:

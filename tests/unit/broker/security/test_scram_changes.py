@@ -19,6 +19,8 @@ def test_one_bad_change_refuses_its_user_alone() -> None:
             wanted("unknown", mechanism=3),
             Deletion("none", 0),
             wanted(""),
+            wanted("."),
+            Deletion("..", 1),
             wanted("twice"),
             Deletion("twice", 1),
             wanted("both"),
@@ -33,6 +35,8 @@ def test_one_bad_change_refuses_its_user_alone() -> None:
         "unknown": ErrorCode.UNSUPPORTED_SASL_MECHANISM,
         "none": ErrorCode.UNSUPPORTED_SASL_MECHANISM,
         "": ErrorCode.UNACCEPTABLE_CREDENTIAL,
+        ".": ErrorCode.UNACCEPTABLE_CREDENTIAL,
+        "..": ErrorCode.UNACCEPTABLE_CREDENTIAL,
         "twice": ErrorCode.DUPLICATE_RESOURCE,
         "mixed": ErrorCode.UNACCEPTABLE_CREDENTIAL,
     }

@@ -1,7 +1,7 @@
 """DescribeGroups (key 15): state, members and assignments of groups.
 
-Versions 0-5. v3 may ask what the client is allowed, v4 tells static members. A group that isn't there is Dead. Not
-done: nothing.
+Versions 0-5. v3 may ask what the client is allowed, v4 tells static members. A group that isn't there is Dead. Differs
+from Kafka: a group that is named many times is described once. Not done: nothing.
 """
 
 from odradek.base.errors import ErrorCode, KafkaError
@@ -20,8 +20,9 @@ from odradek.protocol.messages.describe_groups import (
 
 @handles(ApiKey.DESCRIBE_GROUPS, versions="0-5", may_block=False)
 def describe_groups(request: DescribeGroupsRequest, ctx: RequestContext) -> DescribeGroupsResponse:
-    denied = denied_names(ctx, AclOperation.DESCRIBE, ResourceType.GROUP, request.groups)
-    return DescribeGroupsResponse(groups=[_describe(group_id, request, denied, ctx) for group_id in request.groups])
+    asked = list(dict.fromkeys(request.groups))
+    denied = denied_names(ctx, AclOperation.DESCRIBE, ResourceType.GROUP, asked)
+    return DescribeGroupsResponse(groups=[_describe(group_id, request, denied, ctx) for group_id in asked])
 
 
 def _describe(

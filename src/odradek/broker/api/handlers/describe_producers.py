@@ -1,6 +1,6 @@
 """DescribeProducers (key 61): the idempotent and transactional producers that the leader of a partition remembers.
 
-Versions 0-0. Not done: nothing.
+Versions 0-0. Differs from Kafka: a partition that is named many times is described once. Not done: nothing.
 """
 
 from odradek.base.errors import ErrorCode, KafkaError
@@ -22,16 +22,14 @@ from odradek.protocol.messages.describe_producers import (
 
 @handles(ApiKey.DESCRIBE_PRODUCERS, versions="0-0", may_block=True)
 def describe_producers(request: DescribeProducersRequest, ctx: RequestContext) -> DescribeProducersResponse:
-    denied = denied_topics(ctx, AclOperation.READ, [topic.name for topic in request.topics])
+    asked: dict[str, dict[int, None]] = {}
+    for topic in request.topics:
+        asked.setdefault(topic.name, {}).update(dict.fromkeys(topic.partition_indexes))
+    denied = denied_topics(ctx, AclOperation.READ, asked)
     return DescribeProducersResponse(
         topics=[
-            TopicResponse(
-                name=topic.name,
-                partitions=[
-                    _partition(TopicPartition(topic.name, index), denied, ctx) for index in topic.partition_indexes
-                ],
-            )
-            for topic in request.topics
+            TopicResponse(name=name, partitions=[_partition(TopicPartition(name, i), denied, ctx) for i in indexes])
+            for name, indexes in asked.items()
         ]
     )
 

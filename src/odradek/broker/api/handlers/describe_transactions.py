@@ -1,6 +1,6 @@
 """DescribeTransactions (key 65): the state of transactional ids, as their coordinator has it.
 
-Versions 0-0. Not done: nothing.
+Versions 0-0. Differs from Kafka: an id that is named many times is described once. Not done: nothing.
 """
 
 from itertools import groupby
@@ -21,7 +21,9 @@ from odradek.protocol.messages.describe_transactions import (
 
 @handles(ApiKey.DESCRIBE_TRANSACTIONS, versions="0-0", may_block=False)
 def describe_transactions(request: DescribeTransactionsRequest, ctx: RequestContext) -> DescribeTransactionsResponse:
-    return DescribeTransactionsResponse(transaction_states=[_state(each, ctx) for each in request.transactional_ids])
+    return DescribeTransactionsResponse(
+        transaction_states=[_state(each, ctx) for each in dict.fromkeys(request.transactional_ids)]
+    )
 
 
 def _state(transactional_id: str, ctx: RequestContext) -> TransactionState:

@@ -4,8 +4,10 @@ Versions 0-9. v0 answers with a list of offsets, later versions with one; v4 fen
 offset of the largest timestamp; v8 the earliest local offset (the earliest, since nothing is tiered); v9 the last
 tiered one (none). Consumers see up to the high watermark, followers up to the log's end. A new leader whose watermark
 has not reached the start of its epoch says so to consumers (v5 OFFSET_NOT_AVAILABLE): an offset from before would go
-back. Not done: nothing.
+back. From v1 on, a partition that is named twice is refused: a search costs more than its question. Not done: nothing.
 """
+
+from collections import Counter
 
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.broker.api.authorization import denied_topics
@@ -51,22 +53,34 @@ def searches_by_time(request: ListOffsetsRequest) -> bool:
 @handles(ApiKey.LIST_OFFSETS, versions="0-9", may_block=searches_by_time)
 def list_offsets(request: ListOffsetsRequest, ctx: RequestContext) -> ListOffsetsResponse:
     denied = denied_topics(ctx, AclOperation.DESCRIBE, [topic.name for topic in request.topics])
+    repeated = _named_twice(request) if ctx.version >= 1 else frozenset()
+
+    def answer(topic: str, asked: ListOffsetsPartition) -> ListOffsetsPartitionResponse:
+        if topic in denied:
+            return _refused(asked, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
+        if (topic, asked.partition_index) in repeated:
+            return _refused(asked, ErrorCode.INVALID_REQUEST)
+        return _partition(topic, asked, request, ctx)
+
     return ListOffsetsResponse(
         topics=[
             ListOffsetsTopicResponse(
-                name=topic.name,
-                partitions=[
-                    ListOffsetsPartitionResponse(
-                        partition_index=asked.partition_index, error_code=ErrorCode.TOPIC_AUTHORIZATION_FAILED
-                    )
-                    if topic.name in denied
-                    else _partition(topic.name, asked, request, ctx)
-                    for asked in topic.partitions
-                ],
+                name=topic.name, partitions=[answer(topic.name, asked) for asked in topic.partitions]
             )
             for topic in request.topics
         ]
     )
+
+
+def _named_twice(request: ListOffsetsRequest) -> frozenset[tuple[str, int]]:
+    named = [(topic.name, asked.partition_index) for topic in request.topics for asked in topic.partitions]
+    if len(set(named)) == len(named):
+        return frozenset()
+    return frozenset(place for place, times in Counter(named).items() if times > 1)
+
+
+def _refused(asked: ListOffsetsPartition, error: ErrorCode) -> ListOffsetsPartitionResponse:
+    return ListOffsetsPartitionResponse(partition_index=asked.partition_index, error_code=error)
 
 
 def _partition(

@@ -2,7 +2,8 @@
 
 Versions 0-12. v0 asks for all topics with an empty list, v1+ with null; v4 lets the client forbid auto-creation; v10
 adds topic ids, v12 asks by them (earlier, that is an INVALID_REQUEST). A topic that is to be created by asking is
-created in the background and answered with LEADER_NOT_AVAILABLE, so that the client asks again. Not done: nothing.
+created in the background and answered with LEADER_NOT_AVAILABLE, so that the client asks again. A topic that is named
+many times is answered once: its partitions are more than its name. Not done: nothing.
 """
 
 from uuid import UUID
@@ -46,7 +47,8 @@ def metadata(request: MetadataRequest, ctx: RequestContext) -> MetadataResponse:
         topics = [_known(topic, request, image, ctx) for topic in image.topics.values() if topic.name not in hidden]
     else:
         denied = _denied(request, image, ctx)
-        topics = [_asked(topic, request, image, denied, ctx) for topic in request.topics or ()]
+        asked = {(topic.name, topic.topic_id): topic for topic in request.topics or ()}
+        topics = [_asked(topic, request, image, denied, ctx) for topic in asked.values()]
     return MetadataResponse(
         brokers=_brokers(image, ctx),
         cluster_id=image.cluster_id,

@@ -2,7 +2,8 @@
 
 Versions 0-9. v0-1 report a group's error at each partition; v2 asks for all by null; v5 leader epochs; v7 may ask for
 stable offsets only: one that is about to change gets UNSTABLE_OFFSET_COMMIT; v8 asks for many groups; v9 names members
-of the newer protocol, which ZooKeeper mode doesn't have. Differs from Kafka: v0 reads what all versions commit.
+of the newer protocol, which ZooKeeper mode doesn't have. Differs from Kafka: v0 reads what all versions commit; a group
+that is asked many times for all its positions is answered once.
 """
 
 from collections.abc import Iterable, Sequence
@@ -41,7 +42,7 @@ _DENIED = CommittedOffset(-1, -1, "", -1)
 def offset_fetch(request: OffsetFetchRequest, ctx: RequestContext) -> OffsetFetchResponse:
     if ctx.version >= 8:
         return OffsetFetchResponse(
-            groups=[_group(group, ctx, stable=request.require_stable) for group in request.groups]
+            groups=[_group(group, ctx, stable=request.require_stable) for group in _asked(request.groups)]
         )
     error = ErrorCode.NONE
     asked = _partitions(request.topics)
@@ -53,6 +54,17 @@ def offset_fetch(request: OffsetFetchRequest, ctx: RequestContext) -> OffsetFetc
         if ctx.version >= 2:
             found = {}
     return OffsetFetchResponse(topics=_topics(found, error), error_code=error)
+
+
+def _asked(groups: Iterable[OffsetFetchRequestGroup]) -> Iterable[OffsetFetchRequestGroup]:
+    """Leave out repeated questions for all positions of a group, which are more than its name."""
+    whole: set[str] = set()
+    for group in groups:
+        if group.topics is not None:
+            yield group
+        elif group.group_id not in whole:
+            whole.add(group.group_id)
+            yield group
 
 
 def _partitions(

@@ -40,6 +40,11 @@ def sanitized(name: str) -> str:
     return quote(name, safe="~")
 
 
+def is_nameable(name: str) -> bool:
+    """Return whether a znode can have the encoded name: the encoding leaves dots, and ZooKeeper refuses these two."""
+    return name not in (".", "..")
+
+
 def desanitized(name: str) -> str:
     return unquote(name)
 

@@ -6,6 +6,7 @@ from dataclasses import field
 
 from odradek.base.errors import ErrorCode
 from odradek.base.value_classes import dataclass
+from odradek.broker.quotas.core.quota_table import is_nameable
 from odradek.broker.security.core.scram_credentials import (
     ITERATIONS_MAX,
     ITERATIONS_MIN,
@@ -16,6 +17,7 @@ from odradek.broker.security.core.scram_credentials import (
 )
 
 _EMPTY_USER = (ErrorCode.UNACCEPTABLE_CREDENTIAL, "Username must not be empty")
+_DOTS = (ErrorCode.UNACCEPTABLE_CREDENTIAL, "Username must not be . or ..")
 _UNKNOWN_MECHANISM = (ErrorCode.UNSUPPORTED_SASL_MECHANISM, "Unknown SCRAM mechanism")
 _TOO_FEW = (ErrorCode.UNACCEPTABLE_CREDENTIAL, "Too few iterations")
 _TOO_MANY = (ErrorCode.UNACCEPTABLE_CREDENTIAL, "Too many iterations")
@@ -54,6 +56,8 @@ def refused_users(changes: Iterable[Change]) -> dict[str, Refusal]:
 def _refusal(change: Change) -> Refusal | None:
     if not change.user:
         return _EMPTY_USER
+    if not is_nameable(change.user):
+        return _DOTS
     if change.mechanism not in MECHANISM_OF_NUMBER:
         return _UNKNOWN_MECHANISM
     if isinstance(change, Upsertion):

@@ -281,8 +281,9 @@ def test_loggers_have_levels() -> None:
 
 def test_many_topics_are_read_in_one_go_and_only_what_was_asked_for_is_told() -> None:
     ctx, topics = context()
+    topics.overrides["other"] = {}
     keys = ["retention.ms", "flush.ms"]
-    names = ["orders", "nowhere", "orders"]
+    names = ["orders", "nowhere", "other"]
     asked = [
         describe.DescribeConfigsResource(resource_type=TOPIC, resource_name=name, configuration_keys=keys)
         for name in names

@@ -90,6 +90,8 @@ def test_quotas_are_kept_as_kafka_keeps_them(configs: Configs) -> None:
         ({}, {"producer_byte_rate": 1.0}, "empty client quota entity"),
         ({"foo": "x"}, {"producer_byte_rate": 1.0}, "entity type: foo"),
         ({"user": ""}, {"producer_byte_rate": 1.0}, "Empty user"),
+        ({"user": "."}, {"producer_byte_rate": 1.0}, "A user can't be named ."),
+        ({"user": "u", "client-id": ".."}, {"producer_byte_rate": 1.0}, "A client-id can't be named .."),
         ({"user": "u", "ip": "127.0.0.1"}, {"producer_byte_rate": 1.0}, "combined"),
         ({"ip": "no host"}, {"connection_creation_rate": 1.0}, "not a valid IP"),
         ({"ip": "127.0.0.1"}, {"producer_byte_rate": 1.0}, "Invalid configuration key producer_byte_rate"),
