@@ -12,12 +12,13 @@ import threading
 from functools import partial
 from time import monotonic_ns
 
-from odradek.base.file_slice import COPIED_BYTES_MAX
+from odradek.base.file_slice import COPIED_BYTES_MAX, FileSlice
 from odradek.base.logs import get_logger
 from odradek.base.threads import SupervisedExecutor
 from odradek.broker.api.audit_entries import CHANGES, change_entry, record_outcome
 from odradek.broker.api.context import Answer, BrokerServices, RequestContext
 from odradek.broker.api.handlers.api_versions import unsupported_version
+from odradek.broker.api.long_messages import shorten_messages
 from odradek.broker.api.registry import HANDLERS, LATER, Handler, Outcome, handler_of
 from odradek.broker.api.request_metrics import RequestMetrics
 from odradek.broker.api.sasl_gate import SAMPLE_NAMES, SaslGate
@@ -27,8 +28,8 @@ from odradek.broker.network.request import InboundRequest
 from odradek.protocol.api_keys import ApiKey
 from odradek.protocol.decoding_steps import STEPS_MAX
 from odradek.protocol.framing import RequestHeader, UnsupportedVersion, decode_request, encode_response, is_produce
-from odradek.protocol.primitives import OverBudget, ProtocolError
-from odradek.protocol.schema import Request
+from odradek.protocol.primitives import EncodeError, OverBudget, ProtocolError
+from odradek.protocol.schema import Request, Response
 
 log = get_logger(__name__)
 
@@ -171,4 +172,13 @@ def _send(ctx: RequestContext, response: Answer | None) -> None:
     if response is None:
         request.reply(None)
     else:
-        request.reply(encode_response(header.correlation_id, response, header.api_version, COPIED_BYTES_MAX))
+        request.reply(_encoded(response, header))
+
+
+def _encoded(response: Answer, header: RequestHeader) -> list[bytes | FileSlice]:
+    try:
+        return encode_response(header.correlation_id, response, header.api_version, COPIED_BYTES_MAX)
+    except EncodeError:
+        if not isinstance(response, Response) or not shorten_messages(response):
+            raise
+        return encode_response(header.correlation_id, response, header.api_version, COPIED_BYTES_MAX)

@@ -16,6 +16,7 @@ from odradek.broker.coordinator.groups.core.group_requests import JoinAnswer, Jo
 from odradek.model.acls import AclOperation, ResourceType
 from odradek.protocol.api_keys import ApiKey
 from odradek.protocol.messages.join_group import JoinGroupRequest, JoinGroupResponse, JoinGroupResponseMember
+from odradek.protocol.primitives import STRING_LENGTH_MAX
 
 _FIRST_VERSION_WITH_KNOWN_IDS = 4
 _FIRST_VERSION_WITH_NULL_PROTOCOL = 7
@@ -26,10 +27,12 @@ _FIRST_VERSION_THAT_SKIPS_ASSIGNMENT = 9
 def join_group(request: JoinGroupRequest, ctx: RequestContext) -> JoinGroupResponse | Outcome:
     if not authorized(ctx, AclOperation.READ, ResourceType.GROUP, request.group_id):
         return _response(ctx.version, JoinAnswer(ErrorCode.GROUP_AUTHORIZATION_FAILED, ""))
+    joining = _joining(request, ctx)
+    if not request.member_id and len(joining.fresh_id.encode()) > STRING_LENGTH_MAX:
+        # No answer and no record could hold the id, neither this member's nor those of the others in its group.
+        return _response(ctx.version, JoinAnswer(ErrorCode.UNKNOWN_SERVER_ERROR, ""))
     try:
-        ctx.broker.groups.join(
-            request.group_id, _joining(request, ctx), ctx.reply_with(partial(_response, ctx.version))
-        )
+        ctx.broker.groups.join(request.group_id, joining, ctx.reply_with(partial(_response, ctx.version)))
     except KafkaError as error:
         return _response(ctx.version, JoinAnswer(error.code, request.member_id))
     return LATER
