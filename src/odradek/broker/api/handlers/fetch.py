@@ -133,7 +133,7 @@ def _session(
     sessions = ctx.broker.fetch_sessions
     by_id = ctx.version >= FIRST_WITH_TOPIC_IDS
     name_of = names_for(ctx)
-    named = list(_named(request, name_of if by_id else None))
+    named = _each_once(_named(request, name_of if by_id else None))
     if request.session_epoch in (INITIAL_EPOCH, FINAL_EPOCH):
         if request.session_id != SESSIONLESS:
             sessions.close(request.session_id)
@@ -171,6 +171,15 @@ def names_for(ctx: RequestContext) -> Callable[[UUID], str]:
         return hosted.get(topic_id, "")
 
     return name_of
+
+
+def _each_once(named: Iterable[tuple[Hashable, FetchTarget]]) -> list[tuple[Hashable, FetchTarget]]:
+    """Of a partition that is named many times the last one counts, as in Kafka: it is read, or converted, once."""
+    every = list(named)
+    if len(every) == 1:
+        return every
+    unique = dict(every)
+    return every if len(unique) == len(every) else list(unique.items())
 
 
 def _named(request: FetchRequest, name_of: Callable[[UUID], str] | None) -> Iterable[tuple[Hashable, FetchTarget]]:

@@ -22,6 +22,8 @@ from odradek.protocol.messages.offset_commit import (
     OffsetCommitResponseTopic,
 )
 
+_LATEST_MS = (1 << 63) - 1
+
 
 @handles(ApiKey.OFFSET_COMMIT, versions="0-9", may_block=False)
 def offset_commit(request: OffsetCommitRequest, ctx: RequestContext) -> OffsetCommitResponse | Outcome:
@@ -53,8 +55,8 @@ def _refused(
 
 
 def _commits(request: OffsetCommitRequest, ctx: RequestContext) -> dict[TopicPartition, CommittedOffset]:
-    now_ms = ctx.broker.clock.now_ms()
-    expires_ms = NO_TIMESTAMP if request.retention_time_ms < 0 else now_ms + request.retention_time_ms
+    now_ms, retention_ms = ctx.broker.clock.now_ms(), request.retention_time_ms
+    expires_ms = NO_TIMESTAMP if retention_ms < 0 else min(now_ms + retention_ms, _LATEST_MS)
     return {
         TopicPartition(topic.name, each.partition_index): CommittedOffset(
             each.committed_offset,
