@@ -1,7 +1,8 @@
 """LeaderAndIsr (key 4): the controller makes replicas of this broker leaders, or followers of a given leader.
 
-Versions 0-7. v2 groups by topic, v3 adds reassignments, v5 adds topic ids and the kind of the request. Not done:
-requests of a KRaft controller during a migration.
+Versions 0-7. v2 groups by topic, v3 adds reassignments, v5 adds topic ids and the kind of the request. Differs from
+Kafka: a partition whose name no topic can have is refused, since its directory would be another one, or could not be
+made, which is taken for a failure of the disk. Not done: requests of a KRaft controller during a migration.
 """
 
 from collections.abc import Callable, Iterable
@@ -9,10 +10,12 @@ from uuid import UUID
 
 from odradek.base.config.topic_config import TopicConfig
 from odradek.base.errors import ErrorCode
+from odradek.base.logs import get_logger
 from odradek.broker.api.authorization import authorized_on_cluster
 from odradek.broker.api.context import RequestContext
 from odradek.broker.api.registry import LATER, Outcome, handles
 from odradek.model.acls import AclOperation
+from odradek.model.topic_names import name_fault
 from odradek.model.topology import ZERO_UUID, Endpoint, LeaderAndIsr, PartitionDirective, TopicPartition
 from odradek.protocol.api_keys import ApiKey
 from odradek.protocol.messages.leader_and_isr import (
@@ -22,6 +25,8 @@ from odradek.protocol.messages.leader_and_isr import (
     LeaderAndIsrResponse,
     LeaderAndIsrTopicError,
 )
+
+log = get_logger(__name__)
 
 FIRST_BY_TOPIC = 2
 FIRST_WITH_TOPIC_IDS = 5
@@ -38,14 +43,15 @@ def leader_and_isr(request: LeaderAndIsrRequest, ctx: RequestContext) -> LeaderA
     def response(refusal: ErrorCode) -> LeaderAndIsrResponse:
         if refusal:
             return _refused(named, refusal, ctx.version)
-        directives = _directives(named, request, ctx)
+        refused = _impossible(named)
+        directives = [each for each in _directives(named, request, ctx) if each.partition not in refused]
         errors = ctx.broker.roles.become(
             directives,
             _config_of(directives, ctx),
             controller_id=request.controller_id,
             controller_epoch=request.controller_epoch,
         )
-        return _response(named, errors, ErrorCode.NONE, ctx.version)
+        return _response(named, {**errors, **refused}, ErrorCode.NONE, ctx.version)
 
     ctx.broker.control.submit(request, ctx.header.correlation_id, ctx.reply_with(response))
     return LATER
@@ -59,6 +65,19 @@ def _named(request: LeaderAndIsrRequest, version: int) -> Iterable[Named]:
     for topic in request.topic_states:
         for state in topic.partition_states:
             yield topic.topic_name, topic.topic_id, state
+
+
+def _impossible(named: list[Named]) -> dict[TopicPartition, ErrorCode]:
+    """Partitions that can't be, with their error."""
+    names = {name for name in {name for name, _, _ in named} if name_fault(name)}
+    refused = [
+        TopicPartition(name, state.partition_index)
+        for name, _, state in named
+        if name in names or state.partition_index < 0
+    ]
+    if refused:
+        log.warning("partitions of impossible names refused", partitions=len(refused), first=str(refused[0])[:300])
+    return dict.fromkeys(refused, ErrorCode.INVALID_TOPIC_EXCEPTION)
 
 
 def _directives(named: list[Named], request: LeaderAndIsrRequest, ctx: RequestContext) -> list[PartitionDirective]:
