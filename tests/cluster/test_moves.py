@@ -6,7 +6,6 @@ from pathlib import Path
 
 from kazoo.client import KazooClient
 
-from odradek.broker.controller.core.events import ElectionType
 from odradek.broker.zk.znodes import DeletedTopic, PreferredElection, Reassignments
 from odradek.model.topology import ReplicaAssignment, TopicPartition
 from odradek.protocol.messages.alter_partition_reassignments import (
@@ -14,7 +13,7 @@ from odradek.protocol.messages.alter_partition_reassignments import (
     ReassignablePartition,
     ReassignableTopic,
 )
-from odradek.protocol.messages.elect_leaders import ElectLeadersRequest, TopicPartitions
+from odradek.protocol.messages.elect_leaders import ElectionType, ElectLeadersRequest, TopicPartitions
 from waiting import eventually
 
 from .own_cluster import PATIENCE_S, OwnCluster, running_cluster

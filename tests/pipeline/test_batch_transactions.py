@@ -11,7 +11,7 @@ from odradek.apps.pipeline.batch_transaction import BatchName, BatchTransaction,
 from odradek.apps.pipeline.transaction_output import Partitions, TransactionWriter
 from odradek.base.errors import FatalError
 from odradek.client.cluster_client import ClusterClient
-from odradek.client.producer_transaction import OpenTransaction, ProducerTransaction
+from odradek.client.producer_transaction import ProducerTransaction, TransactionHandle
 from odradek.model.topology import TopicPartition as Partition
 
 from .conftest import TopicMaker
@@ -46,13 +46,13 @@ class Stage:
         return BatchTransaction(self.bootstrap, f"{self.output}-id", f"{self.output}-group", timeout_ms, reached)
 
     def run(
-        self, driver: BatchTransaction, number: int, write: Callable[[OpenTransaction], None] | None = None
+        self, driver: BatchTransaction, number: int, write: Callable[[TransactionHandle], None] | None = None
     ) -> bool:
         self.batches[number] = [f"{number}-{at}" for at in range(20)]
         ends = {Partition(self.source, 0): 20 * (number + 1)}
         return driver.run(BatchName("c", 1, number), ends, write or (lambda open_: self.write(open_, number)))
 
-    def write(self, transaction: OpenTransaction, number: int) -> None:
+    def write(self, transaction: TransactionHandle, number: int) -> None:
         self.written += 1
         values = self.batches[number]
         rows = pa.table(
@@ -126,7 +126,7 @@ def test_a_transaction_whose_time_was_up_is_written_again(stage: Stage) -> None:
     stage.batches[0] = []
     attempts = 0
 
-    def write(transaction: OpenTransaction) -> None:
+    def write(transaction: TransactionHandle) -> None:
         nonlocal attempts
         attempts += 1
         stage.write(transaction, 0)
@@ -140,7 +140,7 @@ def test_a_transaction_whose_time_was_up_is_written_again(stage: Stage) -> None:
 
 
 def test_a_task_that_ran_twice_costs_a_transaction(stage: Stage) -> None:
-    def write(transaction: OpenTransaction) -> None:
+    def write(transaction: TransactionHandle) -> None:
         stage.write(transaction, 0)
         if stage.written == 1:
             raise TaskRetried
@@ -152,7 +152,7 @@ def test_a_task_that_ran_twice_costs_a_transaction(stage: Stage) -> None:
 def test_an_older_driver_that_wakes_up_is_fenced(stage: Stage) -> None:
     """It sleeps in the middle of a batch, while another one takes over and goes on to the next."""
 
-    def write(transaction: OpenTransaction) -> None:
+    def write(transaction: TransactionHandle) -> None:
         stage.write(transaction, 0)
         newer = stage.driver()
         assert stage.run(newer, 0)

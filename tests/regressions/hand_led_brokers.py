@@ -15,7 +15,7 @@ from odradek.model.topology import Broker, Endpoint, LeaderAndIsr, PartitionDire
 from odradek.protocol.record_batch import build_batch
 from odradek.protocol.records import Record
 from odradek.sim.broker import SimulatedBroker
-from odradek.sim.checkers.log_reading import Entry, LogReading
+from odradek.sim.checkers.log_reading import LogEntry, LogReading
 from odradek.sim.replica_fetchers import wire_data
 
 ORDERS = TopicPartition("orders", 0)
@@ -103,7 +103,7 @@ class HandLedBrokers:
     def watermark(self, broker_id: int) -> int:
         return self.partition(broker_id).high_watermark
 
-    def entries(self, broker_id: int) -> list[Entry]:
+    def entries(self, broker_id: int) -> list[LogEntry]:
         reading = LogReading()
         reading.read(self.log(broker_id))
         return reading.entries

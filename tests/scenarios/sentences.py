@@ -10,7 +10,6 @@ from odradek.broker.controller.core.effect_text import assignment_text, state_te
 from odradek.broker.controller.core.events import (
     ControlledShutdownAsked,
     ElectionAsked,
-    ElectionType,
     IsrChangeAsked,
     ReassignmentsAsked,
     ReassignmentsListed,
@@ -19,6 +18,7 @@ from odradek.broker.controller.core.events import (
     UncleanElectionDefaultChanged,
 )
 from odradek.model.topology import ZERO_UUID, LeaderAndIsr, ReplicaAssignment, TopicAssignment, TopicPartition
+from odradek.protocol.messages.elect_leaders import ElectionType
 
 from .stage import Stage
 

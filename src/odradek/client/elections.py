@@ -6,6 +6,7 @@ from functools import partial
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.client.cluster_client import NOT_YET_DONE, ClusterClient
 from odradek.model.topology import TopicPartition
+from odradek.protocol.messages import elect_leaders as elect_leaders_message
 from odradek.protocol.messages.elect_leaders import ElectLeadersRequest, ElectLeadersResponse, TopicPartitions
 
 
@@ -14,7 +15,10 @@ class ElectionType(StrEnum):
     UNCLEAN = "unclean"
 
 
-_NUMBERS = {ElectionType.PREFERRED: 0, ElectionType.UNCLEAN: 1}
+_NUMBERS = {
+    ElectionType.PREFERRED: elect_leaders_message.ElectionType.PREFERRED,
+    ElectionType.UNCLEAN: elect_leaders_message.ElectionType.UNCLEAN,
+}
 
 
 def elect_leaders(

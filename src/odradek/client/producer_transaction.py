@@ -1,7 +1,7 @@
 """A transaction of a producer of ours: begun with an id, written to by `RecordSender`s, then committed or aborted.
 
-Several processes may write to it, each to partitions of its own: they get it as a value (`OpenTransaction`), and one of
-them, which has begun it, ends it.
+Several processes may write to it, each to partitions of its own: they get a `TransactionHandle`, and the process that
+began it ends it.
 
 Requests that brokers of Kafka 3.9 know, so that it works with brokers of either kind and either version of
 transactions: partitions are named before they are written to.
@@ -42,7 +42,7 @@ class ProducerId(NamedTuple):
     epoch: int
 
 
-class OpenTransaction(NamedTuple):
+class TransactionHandle(NamedTuple):
     """A transaction that another process has begun and will end."""
 
     transactional_id: str
@@ -71,10 +71,10 @@ class ProducerTransaction:
         self._is_shared = False
         self.producer = client.retrying(partial(self._init, timeout_ms)) if producer is None else producer
 
-    def share(self) -> OpenTransaction:
+    def share(self) -> TransactionHandle:
         """The transaction as a value, for other processes to write in."""
         self._is_shared = True
-        return OpenTransaction(self.transactional_id, self.producer)
+        return TransactionHandle(self.transactional_id, self.producer)
 
     def add(self, partitions: Collection[TopicPartition]) -> None:
         """Make the partitions part of the transaction, before they are written to."""

@@ -61,7 +61,7 @@ _MESSAGE_STEPS: Final = 400
 _UNWRAPPED_BYTES_PER_STEP: Final = 6
 
 
-class Message(NamedTuple):
+class LegacyMessage(NamedTuple):
     """One message of a set, wrapper or not."""
 
     offset: int
@@ -86,7 +86,7 @@ class MessageSet(NamedTuple):
     records: list[Record]
 
 
-def read_message(buf: Buffer, pos: int) -> Message:
+def read_message(buf: Buffer, pos: int) -> LegacyMessage:
     """The message at `pos`; its bounds, magic and checksum are right."""
     left = len(buf) - pos
     if left < LOG_OVERHEAD + _MIN_SIZE:
@@ -111,14 +111,14 @@ def read_message(buf: Buffer, pos: int) -> Message:
     value, at = _read_bytes(view, at)
     if at != end:
         raise _corrupt(f"Message has {end - at} bytes after its value")
-    return Message(offset, LOG_OVERHEAD + size, magic, attributes, timestamp, key, value)
+    return LegacyMessage(offset, LOG_OVERHEAD + size, magic, attributes, timestamp, key, value)
 
 
 def read_message_set(
     buf: Buffer, *, max_message_bytes: int, max_decompressed: int, charge: Charge = no_charge
 ) -> MessageSet:
     """A produced set: one magic throughout, and a wrapper comes alone. Offsets are those that the producer wrote."""
-    outer: list[Message] = []
+    outer: list[LegacyMessage] = []
     for message in _messages(buf):
         charge(_MESSAGE_STEPS)
         if message.size > max_message_bytes:
@@ -142,7 +142,7 @@ def read_message_set(
     )
 
 
-def unwrap(wrapper: Message, *, max_decompressed: int, charge: Charge = no_charge) -> list[Record]:
+def unwrap(wrapper: LegacyMessage, *, max_decompressed: int, charge: Charge = no_charge) -> list[Record]:
     """The records inside a compressed message, with absolute offsets."""
     try:
         plain = _plain_value(wrapper, max_decompressed, charge)
@@ -150,7 +150,7 @@ def unwrap(wrapper: Message, *, max_decompressed: int, charge: Charge = no_charg
         charge(max_decompressed // _UNWRAPPED_BYTES_PER_STEP)  # what went wrong may have been the last byte
         raise
     charge(len(plain) // _UNWRAPPED_BYTES_PER_STEP)
-    inner: list[Message] = []
+    inner: list[LegacyMessage] = []
     for message in _messages(plain):
         charge(_MESSAGE_STEPS)
         inner.append(message)
@@ -228,7 +228,7 @@ def _down_convert_batch(
     return build_message_set(records, magic=magic, codec=codec, log_append_time_ms=append_time)
 
 
-def _down_convert_message(message: Message, magic: int, max_decompressed: int) -> bytes:
+def _down_convert_message(message: LegacyMessage, magic: int, max_decompressed: int) -> bytes:
     if message.codec is Codec.NONE:
         return build_message_set([_record(message, message.offset)], magic=magic)
     return build_message_set(unwrap(message, max_decompressed=max_decompressed), magic=magic, codec=message.codec)
@@ -244,7 +244,7 @@ def _whole_size(buf: Buffer, pos: int) -> int | None:
     return length + LOG_OVERHEAD if length + LOG_OVERHEAD <= left else None
 
 
-def _messages(buf: Buffer) -> Iterator[Message]:
+def _messages(buf: Buffer) -> Iterator[LegacyMessage]:
     pos = 0
     while pos < len(buf):
         message = read_message(buf, pos)
@@ -252,7 +252,7 @@ def _messages(buf: Buffer) -> Iterator[Message]:
         pos += message.size
 
 
-def _plain_value(wrapper: Message, max_decompressed: int, charge: Charge) -> bytes:
+def _plain_value(wrapper: LegacyMessage, max_decompressed: int, charge: Charge) -> bytes:
     codec = wrapper.codec
     if wrapper.value is None:
         raise _invalid("Compressed message has no value")
@@ -263,7 +263,7 @@ def _plain_value(wrapper: Message, max_decompressed: int, charge: Charge) -> byt
     return decompress(codec, wrapper.value, max_decompressed, charge)
 
 
-def _record(message: Message, offset: int) -> Record:
+def _record(message: LegacyMessage, offset: int) -> Record:
     return Record(offset, message.timestamp, message.key, message.value)
 
 

@@ -3,10 +3,11 @@
 from itertools import count
 
 from odradek.base.errors import ErrorCode
-from odradek.broker.controller.core.events import ElectionAsked, ElectionType, ReassignmentsAsked
+from odradek.broker.controller.core.events import ElectionAsked, ReassignmentsAsked
 from odradek.broker.replication.leader.fetch_reader import FetchOutcome, FetchTarget, FetchTerms
 from odradek.model.topology import ZERO_UUID, ReplicaAssignment, TopicPartition
 from odradek.protocol.isolation import IsolationLevel
+from odradek.protocol.messages.elect_leaders import ElectionType
 from odradek.sim.broker import SimulatedBroker
 from odradek.sim.checkers.log_reading import entries_in
 from odradek.sim.checkers.violation import Violation

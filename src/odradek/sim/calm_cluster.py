@@ -3,8 +3,9 @@
 from collections.abc import Callable
 from random import Random
 
-from odradek.broker.controller.core.events import ElectionAsked, ElectionType, ReassignmentsAsked
+from odradek.broker.controller.core.events import ElectionAsked, ReassignmentsAsked
 from odradek.model.topology import TopicPartition
+from odradek.protocol.messages.elect_leaders import ElectionType
 from odradek.sim.actions import Actions
 from odradek.sim.cluster import SimulatedCluster
 from odradek.sim.healing import Healing

@@ -10,7 +10,7 @@ from typing import Any
 
 from odradek.base.errors import KafkaError
 from odradek.broker.replication.follower import fetch_answers
-from odradek.broker.replication.follower.fetch_answers import Outcome
+from odradek.broker.replication.follower.fetch_answers import CopyOutcome
 from odradek.broker.replication.follower.fetch_assignment import FetchAssignment, Progress
 from odradek.broker.replication.leader.fetch_reader import FetchOutcome, FetchTarget
 from odradek.broker.replication.partition_table import PartitionTable
@@ -88,14 +88,14 @@ class ReplicaFetchers:
         if progress is None or partition is None or target.fetch_offset != partition.log.log_end_offset:
             return
         outcome = fetch_answers.take(partition, tp, progress, data)
-        if outcome is Outcome.OVER:
+        if outcome is CopyOutcome.OVER:
             self._progress.pop(tp, None)
-        elif outcome is Outcome.OUT_OF_RANGE and leader is not None and _leads(leader, tp):
+        elif outcome is CopyOutcome.OUT_OF_RANGE and leader is not None and _leads(leader, tp):
             peer: Any = SimpleNamespace(send=lambda request: _list_offsets(leader, request))
             try:
                 fetch_answers.reset_after_out_of_range(peer, self._broker_id, partition, tp, progress.following)
             except KafkaError as error:
-                if fetch_answers.failed(tp, error) is Outcome.OVER:
+                if fetch_answers.failed(tp, error) is CopyOutcome.OVER:
                     self._progress.pop(tp, None)
 
 

@@ -9,7 +9,7 @@ from typing import Annotated
 from odradek.apps.cli.colour import styled
 from odradek.apps.cli.grammar.declaration import Argument, Option
 from odradek.apps.cli.grammar.noun import command
-from odradek.apps.cli.log_files import Entry, Problem, ReadOptions, reader_for
+from odradek.apps.cli.log_files import DumpOptions, FileEntry, Problem, reader_for
 from odradek.apps.cli.output import Format, bytes_as_text, note, print_rows
 from odradek.apps.cli.usage import WrongUsage
 from odradek.base.errors import FatalError
@@ -75,7 +75,7 @@ def dump_log(
     Nothing is written, so it is safe beside a running broker (whose last batch may then look cut short).
     """
     paths = _expand([*(files or []), *(Path(name) for name in file_list.split(",") if name)])
-    options = ReadOptions(
+    options = DumpOptions(
         with_records=deep_iteration or print_data_log or verify, with_data=print_data_log, max_bytes=max_bytes
     )
     broken = [path for path in paths if not _dump(path, options, None if verify else output)]
@@ -85,7 +85,7 @@ def dump_log(
         print(f"{len(paths)} files, no problems found")
 
 
-def dump_as_text(path: Path, options: ReadOptions, *, is_quiet: bool = False) -> bool:
+def dump_as_text(path: Path, options: DumpOptions, *, is_quiet: bool = False) -> bool:
     """Print the lines of Kafka's tool, which shows no values of headers, or only problems. True: no problem."""
     return _dump(path, options, None if is_quiet else DumpFormat.TEXT, hidden="headers")
 
@@ -115,10 +115,10 @@ def _is_readable(path: Path) -> bool:
     return True
 
 
-def _dump(path: Path, options: ReadOptions, output: DumpFormat | None, *, hidden: str = "") -> bool:
+def _dump(path: Path, options: DumpOptions, output: DumpFormat | None, *, hidden: str = "") -> bool:
     """Shows one file, unless `output` is None; tells problems on standard error; whether there were none."""
     reader = reader_for(path)
-    entries: list[Entry] = []
+    entries: list[FileEntry] = []
     healthy = True
     if output is DumpFormat.TEXT:
         print(f"Dumping {path}")
@@ -131,18 +131,18 @@ def _dump(path: Path, options: ReadOptions, output: DumpFormat | None, *, hidden
             case Problem(position, what):
                 healthy = False
                 note(styled("problem: ", "red", sys.stderr) + f"{path} at byte {position}: {what}")
-            case Entry() if output is DumpFormat.TEXT:
+            case FileEntry() if output is DumpFormat.TEXT:
                 _print_text(item, hidden)
-            case Entry() if output is DumpFormat.JSON:
+            case FileEntry() if output is DumpFormat.JSON:
                 print(json.dumps({"file": str(path), **_jsonable(item)}, ensure_ascii=False))
-            case Entry() if output is not None:
+            case FileEntry() if output is not None:
                 entries.append(item)
     if output in (DumpFormat.TABLE, DumpFormat.WIDE, DumpFormat.CSV):
         _print_rows(path, entries, Format(output.value))
     return healthy
 
 
-def _print_text(entry: Entry, hidden: str) -> None:
+def _print_text(entry: FileEntry, hidden: str) -> None:
     print(_line(entry.fields))
     for record in entry.records:
         print("| " + _line({name: value for name, value in record.items() if name != hidden}))
@@ -175,7 +175,7 @@ def _word(value: object) -> str:
             return str(value)
 
 
-def _jsonable(entry: Entry) -> dict[str, object]:
+def _jsonable(entry: FileEntry) -> dict[str, object]:
     if not entry.records:
         return dict(entry.fields)
     return {**entry.fields, "records": [_json_value(record) for record in entry.records]}
@@ -193,7 +193,7 @@ def _json_value(value: object) -> object:
             return value
 
 
-def _print_rows(path: Path, entries: list[Entry], output: Format) -> None:
+def _print_rows(path: Path, entries: list[FileEntry], output: Format) -> None:
     rows = [_with_time(entry.fields) for entry in entries]
     everything = list(dict.fromkeys(name for row in rows for name in row))
     columns = list(_BATCH_COLUMNS) if output.is_table and path.suffix == LOG_SUFFIX else everything

@@ -1,7 +1,7 @@
 """Reading the files of a partition's directory to show them, broken ones included.
 
 The broker's own readers rebuild or ignore what is damaged; these go on as far as they can and say where the damage is.
-Each reader yields `Entry` values in the order of the file and a `Problem` for whatever isn't as it should be. Field
+Each reader yields `FileEntry` values in the order of the file and a `Problem` for whatever isn't as it should be. Field
 names are those that kafka-dump-log prints.
 """
 
@@ -45,7 +45,7 @@ _TIMESTAMP_NAMES = {TimestampType.CREATE_TIME: "CreateTime", TimestampType.LOG_A
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class FileEntry:
     """A batch, or an entry of another file."""
 
     fields: dict[str, object]
@@ -59,13 +59,13 @@ class Problem:
 
 
 @dataclass(frozen=True, slots=True)
-class ReadOptions:
+class DumpOptions:
     with_records: bool = False  # look into the batches
     with_data: bool = False  # and show keys, values and headers
     max_bytes: int | None = None  # of a log file
 
 
-Reader = Callable[[Path, ReadOptions], Iterator[Entry | Problem]]
+Reader = Callable[[Path, DumpOptions], Iterator[FileEntry | Problem]]
 
 
 def reader_for(path: Path) -> Reader:
@@ -79,7 +79,7 @@ def reader_for(path: Path) -> Reader:
     return reader
 
 
-def read_log(path: Path, options: ReadOptions) -> Iterator[Entry | Problem]:
+def read_log(path: Path, options: DumpOptions) -> Iterator[FileEntry | Problem]:
     with _mapped(path) as data:
         end = len(data) if options.max_bytes is None else min(len(data), options.max_bytes)
         position, expected_offset = 0, _offset_in_name(path)
@@ -96,7 +96,7 @@ def read_log(path: Path, options: ReadOptions) -> Iterator[Entry | Problem]:
                 yield from _read_batch(data, position, header, options)
                 expected_offset = header.next_offset
             else:
-                yield Entry(_legacy_fields(data, position))
+                yield FileEntry(_legacy_fields(data, position))
                 expected_offset = offset + 1
             position += length + LOG_OVERHEAD
 
@@ -119,8 +119,8 @@ def _unreadable(data: memoryview, position: int) -> str:
 
 
 def _read_batch(
-    data: memoryview, position: int, header: BatchHeader, options: ReadOptions
-) -> Iterator[Entry | Problem]:
+    data: memoryview, position: int, header: BatchHeader, options: DumpOptions
+) -> Iterator[FileEntry | Problem]:
     problem = None
     try:
         check_crc(data, position, header)
@@ -134,7 +134,7 @@ def _read_batch(
             )
         except KafkaError as error:
             problem = Problem(position, str(error))
-    yield Entry(_batch_fields(header, position, is_valid=problem is None), tuple(records))
+    yield FileEntry(_batch_fields(header, position, is_valid=problem is None), tuple(records))
     if problem is not None:
         yield problem
 
@@ -205,7 +205,7 @@ def _record_fields(header: BatchHeader, record: Record, with_data: bool) -> dict
     return fields
 
 
-def read_index(path: Path, _options: ReadOptions) -> Iterator[Entry | Problem]:
+def read_index(path: Path, _options: DumpOptions) -> Iterator[FileEntry | Problem]:
     """The sparse offset index, each entry against the batch that it points to, when the log file lies beside."""
     base_offset = _offset_in_name(path)
     log_path = path.with_suffix(LOG_SUFFIX)
@@ -215,7 +215,7 @@ def read_index(path: Path, _options: ReadOptions) -> Iterator[Entry | Problem]:
             offset = base_offset + relative
             if relative == 0 and position == 0:
                 return  # the zeroes of a preallocated file
-            yield Entry({"offset": offset, "position": position})
+            yield FileEntry({"offset": offset, "position": position})
             if offset <= last_offset:
                 yield Problem(at, f"offset {offset} does not rise after {last_offset}")
             elif log_path.exists():
@@ -237,29 +237,29 @@ def _mismatch(log: memoryview, at: int, offset: int, position: int) -> Iterator[
         yield Problem(at, f"names offset {offset}, the batch there ends at {found.last_offset}")
 
 
-def read_time_index(path: Path, _options: ReadOptions) -> Iterator[Entry | Problem]:
+def read_time_index(path: Path, _options: DumpOptions) -> Iterator[FileEntry | Problem]:
     base_offset = _offset_in_name(path)
     with _mapped(path) as data:
         last_timestamp = -1
         for at, (timestamp, relative) in _entries(data, TIME_INDEX_ENTRY):
             if timestamp == 0 and relative == 0:
                 return  # the zeroes of a preallocated file
-            yield Entry({"timestamp": timestamp, "offset": base_offset + relative})
+            yield FileEntry({"timestamp": timestamp, "offset": base_offset + relative})
             if timestamp < last_timestamp:
                 yield Problem(at, f"timestamp {timestamp} is lower than the one before, {last_timestamp}")
             last_timestamp = timestamp
         yield from _odd_tail(data, TIME_INDEX_ENTRY)
 
 
-def read_txn_index(path: Path, _options: ReadOptions) -> Iterator[Entry | Problem]:
+def read_txn_index(path: Path, _options: DumpOptions) -> Iterator[FileEntry | Problem]:
     names = ("version", "producerId", "firstOffset", "lastOffset", "lastStableOffset")
     with _mapped(path) as data:
         for _, values in _entries(data, transaction_index.ENTRY):
-            yield Entry(dict(zip(names, values, strict=True)))
+            yield FileEntry(dict(zip(names, values, strict=True)))
         yield from _odd_tail(data, transaction_index.ENTRY)
 
 
-def read_producer_snapshot(path: Path, _options: ReadOptions) -> Iterator[Entry | Problem]:
+def read_producer_snapshot(path: Path, _options: DumpOptions) -> Iterator[FileEntry | Problem]:
     data = path.read_bytes()
     prefix, row = producer_snapshot.PREFIX, producer_snapshot.ROW
     if len(data) < producer_snapshot.SIZE_MIN:
@@ -277,7 +277,7 @@ def read_producer_snapshot(path: Path, _options: ReadOptions) -> Iterator[Entry 
     found = 0
     for _, values in _entries(entries, row):
         found += 1
-        yield Entry(_producer_fields(SnapshotRow._make(values)))
+        yield FileEntry(_producer_fields(SnapshotRow._make(values)))
     if found != count or len(entries) % row.size:
         yield Problem(prefix.size, f"{count} producers announced, {len(entries) / row.size:g} found")
 
@@ -297,7 +297,7 @@ def _producer_fields(row: SnapshotRow) -> dict[str, object]:
     }
 
 
-def read_epoch_checkpoint(path: Path, _options: ReadOptions) -> Iterator[Entry | Problem]:
+def read_epoch_checkpoint(path: Path, _options: DumpOptions) -> Iterator[FileEntry | Problem]:
     """Text: a version line, a count line, then `epoch start_offset` lines."""
     position, entries, announced = 0, 0, -1
     for number, line in enumerate(path.read_bytes().splitlines(keepends=True)):
@@ -312,7 +312,7 @@ def read_epoch_checkpoint(path: Path, _options: ReadOptions) -> Iterator[Entry |
             announced = values[0]
         elif number > 1 and len(values) == 2:
             entries += 1
-            yield Entry({"epoch": values[0], "startOffset": values[1]})
+            yield FileEntry({"epoch": values[0], "startOffset": values[1]})
         elif number > 0:
             yield Problem(position, f"line {line.decode(errors='backslashreplace').strip()!r} is invalid")
         position += len(line)

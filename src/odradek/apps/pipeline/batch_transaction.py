@@ -20,7 +20,7 @@ from odradek.base.logs import get_logger
 from odradek.client.broker_client import ConnectionFailed, UnsupportedByBroker
 from odradek.client.cluster_client import ClusterClient
 from odradek.client.group_admin import committed_metadata
-from odradek.client.producer_transaction import FENCED, OpenTransaction, ProducerTransaction
+from odradek.client.producer_transaction import FENCED, ProducerTransaction, TransactionHandle
 from odradek.model.topology import TopicPartition
 
 log = get_logger(__name__)
@@ -29,7 +29,7 @@ TIMEOUT_MS = 120_000
 _ATTEMPTS_MAX = 3
 _CLIENT_TIMEOUT_MS = 60_000
 
-Write = Callable[[OpenTransaction], None]
+Write = Callable[[TransactionHandle], None]
 
 
 class TaskRetried(Exception):

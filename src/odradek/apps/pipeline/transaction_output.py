@@ -16,7 +16,7 @@ from odradek.apps.pipeline.topic_output import BATCH_HEADER, RECORDS_PER_TASK
 from odradek.base.errors import KafkaError
 from odradek.client.cluster_client import ClusterClient
 from odradek.client.partitioner import partition_for_key
-from odradek.client.producer_transaction import FENCED, OpenTransaction, ProducerTransaction
+from odradek.client.producer_transaction import FENCED, ProducerTransaction, TransactionHandle
 from odradek.client.record_sender import NewRecord, RecordSender
 from odradek.model.topology import TopicPartition
 
@@ -42,7 +42,7 @@ class TransactionOutput:
     def __call__(self, batch: "DataFrame", number: int, count: int) -> None:
         bootstrap, tag = self.transaction.bootstrap, f"{self.name}/{number}"
 
-        def write(transaction: OpenTransaction) -> None:
+        def write(transaction: TransactionHandle) -> None:
             if count:
                 write_in_transaction(batch, bootstrap, transaction, tag, count)
 
@@ -52,7 +52,7 @@ class TransactionOutput:
         """Write records that the driver has, in batches with topic, key, value and headers."""
         tag = f"{self.name}/{number}".encode()
 
-        def write(transaction: OpenTransaction) -> None:
+        def write(transaction: TransactionHandle) -> None:
             if not records:
                 return
             client_id = transaction.transactional_id
@@ -70,7 +70,7 @@ class TransactionOutput:
 
 
 def write_in_transaction(
-    records: "DataFrame", bootstrap: str, transaction: OpenTransaction, tag: str, count: int
+    records: "DataFrame", bootstrap: str, transaction: TransactionHandle, tag: str, count: int
 ) -> None:
     """Returns when all rows are acknowledged; raises the error of a task that was fenced, or ran twice."""
 
@@ -142,7 +142,7 @@ class Partitions:
 class TransactionWriter:
     """Writes the rows of one task. Partitions join the transaction when their first row comes."""
 
-    def __init__(self, client: ClusterClient, transaction: OpenTransaction, tag: bytes | None) -> None:
+    def __init__(self, client: ClusterClient, transaction: TransactionHandle, tag: bytes | None) -> None:
         """`tag` is the value of the header that names the batch; None: no such header."""
         self._client = client
         self.partitions: set[TopicPartition] = set()

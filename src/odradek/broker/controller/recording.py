@@ -14,6 +14,7 @@ from odradek.broker.controller.core.events import Event
 from odradek.broker.recorder.core.entry import Kind
 from odradek.broker.recorder.recorder import Facts, RecordedEvent, Records
 from odradek.model.topology import Broker, LeaderAndIsr, PartitionReplica, TopicAssignment, TopicPartition
+from odradek.protocol.messages.elect_leaders import ElectionType
 
 NAMED_MAX = 100
 """Most partitions of a request that are named."""
@@ -65,7 +66,7 @@ def describe_event(event: Event) -> Iterator[Facts]:
             text = "; ".join(f"{tp} → {'cancel' if to is None else ids_text(to)}" for tp, to in _first(targets.items()))
             facts |= {"text": text} | _named(targets)
         case events.ElectionAsked(partitions, election_type):
-            kind = "preferred" if election_type == events.ElectionType.PREFERRED else "unclean"
+            kind = "preferred" if election_type == ElectionType.PREFERRED else "unclean"
             facts |= {"text": f"{kind} leaders"} | ({} if partitions is None else _named(partitions))
         case events.ControlledShutdownAsked(broker_id):
             facts |= {"peer": broker_id, "text": f"broker {broker_id} wants to leave"}

@@ -3,13 +3,18 @@
 from odradek.protocol.schema import Request, Response, Struct, array, int8, int16, int32, string
 
 
+class ElectionType:
+    PREFERRED = 0
+    UNCLEAN = 1
+
+
 class TopicPartitions(Struct):
     topic: str = string()
     partitions: list[int] = array(int32)
 
 
 class ElectLeadersRequest(Request, key=43, versions="0-2", flexible="2+"):
-    election_type: int = int8("1+")  # 0 preferred, 1 unclean
+    election_type: int = int8("1+")  # an ElectionType
     topic_partitions: list[TopicPartitions] | None = array(TopicPartitions, nullable="0+")  # None: all
     timeout_ms: int = int32(default=60000)  # how long the broker may take
 

@@ -18,7 +18,7 @@ FIRST_BALANCE = 100
 TOTAL = ACCOUNT_COUNT * FIRST_BALANCE
 
 
-class Entry(NamedTuple):
+class BalanceEntry(NamedTuple):
     """One record of a transfer: the balance of an account after it, and the other account."""
 
     transfer: int
@@ -30,7 +30,7 @@ class Entry(NamedTuple):
         return "/".join([transaction, *map(str, self)]).encode()
 
     @classmethod
-    def of(cls, value: bytes) -> "Entry":
+    def of(cls, value: bytes) -> "BalanceEntry":
         return cls(*map(int, value.decode().split("/")[-4:]))
 
 
@@ -40,7 +40,7 @@ class Balances:
     def __init__(self) -> None:
         self.last_transfer = 0
         self.of_accounts = [FIRST_BALANCE] * ACCOUNT_COUNT
-        self._waiting: dict[int, dict[int, Entry]] = {}  # transfers that don't count yet, by number and account
+        self._waiting: dict[int, dict[int, BalanceEntry]] = {}  # transfers that don't count yet, by number and account
 
     @property
     def is_whole(self) -> bool:
@@ -48,7 +48,7 @@ class Balances:
         return not self._waiting
 
     def read(self, tp: TopicPartition, values: Sequence[bytes]) -> None:
-        for entry in map(Entry.of, values):
+        for entry in map(BalanceEntry.of, values):
             entries = self._waiting.setdefault(entry.transfer, {})
             if entry.transfer <= self.last_transfer or entry.account in entries:
                 raise Violation(f"{tp}: transfer {entry.transfer} is there twice: {entry}")
@@ -56,7 +56,7 @@ class Balances:
         while len(entries := self._waiting.get(self.last_transfer + 1, {})) == 2:
             self._count(entries)
 
-    def _count(self, entries: dict[int, Entry]) -> None:
+    def _count(self, entries: dict[int, BalanceEntry]) -> None:
         self.last_transfer += 1
         del self._waiting[self.last_transfer]
         for account, entry in entries.items():

@@ -7,7 +7,7 @@ from odradek.protocol.record_batch import batches
 from odradek.sim.checkers.violation import Violation
 
 
-class Entry(NamedTuple):
+class LogEntry(NamedTuple):
     """One batch by its place, epoch and checksum: two that are equal are the same batch."""
 
     base_offset: int
@@ -21,7 +21,7 @@ class LogReading:
     """Batches of a log. Only new ones are read again, unless the log is another one or was truncated."""
 
     def __init__(self) -> None:
-        self.entries: list[Entry] = []
+        self.entries: list[LogEntry] = []
         self.end_offset = 0
         self.compared = 0  # so many entries were found to be the committed ones
         self._log: PartitionLog | None = None
@@ -47,8 +47,8 @@ class LogReading:
             self.end_offset = self.entries[-1].last_offset + 1
 
 
-def entries_in(records: bytes) -> list[Entry]:
+def entries_in(records: bytes) -> list[LogEntry]:
     return [
-        Entry(h.base_offset, h.base_offset + h.last_offset_delta, h.leader_epoch, h.crc, h.is_control)
+        LogEntry(h.base_offset, h.base_offset + h.last_offset_delta, h.leader_epoch, h.crc, h.is_control)
         for _, h in batches(records)
     ]

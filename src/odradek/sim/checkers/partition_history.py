@@ -15,7 +15,7 @@ from typing import Protocol
 
 from odradek.broker.log.files.partition_log import PartitionLog
 from odradek.model.topology import LeaderAndIsr
-from odradek.sim.checkers.log_reading import Entry, LogReading
+from odradek.sim.checkers.log_reading import LogEntry, LogReading
 from odradek.sim.checkers.violation import Violation
 
 
@@ -38,7 +38,7 @@ class PartitionHistory:
     def __init__(self, name: str, *, is_compacted: bool = False) -> None:
         self.name = name
         self.is_compacted = is_compacted
-        self.committed: dict[int, Entry] = {}  # by base offset
+        self.committed: dict[int, LogEntry] = {}  # by base offset
         self.committed_end = 0
         self.acknowledged: dict[int, int] = {}  # base offset → checksum
         self._end_told = 0
@@ -139,7 +139,7 @@ class PartitionHistory:
         if self.acknowledged.setdefault(base_offset, crc) != crc:
             self._contradictions.append(f"{self.name}: offset {base_offset} is acknowledged for two batches")
 
-    def consume(self, broker_id: int, found: Iterable[Entry]) -> None:
+    def consume(self, broker_id: int, found: Iterable[LogEntry]) -> None:
         """Check a consumer's batches: they are committed, and the same from every broker."""
         for entry in found:
             if not self.is_compacted and self.committed.get(entry.base_offset) != entry:

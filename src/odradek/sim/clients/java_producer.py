@@ -30,7 +30,7 @@ from odradek.sim.clients.conversation import IN_FLIGHT_MAX, BatchSent, ClientKin
 
 
 @dataclass(eq=False)
-class Batch:
+class JavaBatch:
     tp: TopicPartition
     first: int
     count: int
@@ -43,16 +43,16 @@ class PartitionBatches:
         self.tp = tp
         self._records_max = records_max
         self.sent = 0
-        self.acknowledged: list[Batch] = []
-        self.unacknowledged: list[Batch] = []
-        self.retried: list[Batch] = []
+        self.acknowledged: list[JavaBatch] = []
+        self.unacknowledged: list[JavaBatch] = []
+        self.retried: list[JavaBatch] = []
 
     @property
     def next_sequence_acknowledged(self) -> int:
         """The sequence behind the last one that was acknowledged."""
         return max((batch.first + batch.count for batch in self.acknowledged), default=0)
 
-    def next_batch(self, chance: Random, *, only_retries: bool) -> Batch | None:
+    def next_batch(self, chance: Random, *, only_retries: bool) -> JavaBatch | None:
         if self.retried:
             first = min(self.retried, key=lambda batch: batch.first)
             if first is not self.unacknowledged[0]:
@@ -61,15 +61,15 @@ class PartitionBatches:
             return first
         if only_retries or len(self.unacknowledged) >= IN_FLIGHT_MAX:
             return None
-        batch = Batch(self.tp, self.sent, chance.randint(1, self._records_max))
+        batch = JavaBatch(self.tp, self.sent, chance.randint(1, self._records_max))
         self.sent += batch.count
         self.unacknowledged.append(batch)
         return batch
 
 
 @dataclass(eq=False)
-class Sending(ProduceRequest):
-    batches: list[Batch]
+class JavaRequest(ProduceRequest):
+    batches: list[JavaBatch]
 
 
 class JavaProducer:
@@ -86,7 +86,7 @@ class JavaProducer:
         self.partitions = {tp: PartitionBatches(tp, records_max) for tp in partitions}
         self.conversation = Conversation(ClientKind.JAVA)
         self.connections: dict[int, Connection] = {}
-        self._in_flight: dict[Connection, list[Sending]] = {}
+        self._in_flight: dict[Connection, list[JavaRequest]] = {}
         self._leaders: dict[TopicPartition, SimulatedBroker] = {}  # as the producer knows them
         self._cluster = cluster
 
@@ -124,14 +124,14 @@ class JavaProducer:
         found = [partition.next_batch(chance, only_retries=only_retries) for partition in by_broker[broker_id]]
         batches = [batch for batch in found if batch is not None]
         if batches:
-            self._transmit(Sending(batches), connection)
+            self._transmit(JavaRequest(batches), connection)
 
     def _connection_to(self, broker: SimulatedBroker) -> Connection:
         connection = connected(self.connections, broker, self.disconnect)
         self._in_flight.setdefault(connection, [])
         return connection
 
-    def _transmit(self, request: Sending, connection: Connection) -> None:
+    def _transmit(self, request: JavaRequest, connection: Connection) -> None:
         self._in_flight[connection].append(request)
         sent = {batch.tp: BatchSent(self.number, 0, batch.first, batch.count) for batch in request.batches}
         self.conversation.sent(connection, connection.broker.id, request, sent)
@@ -141,11 +141,11 @@ class JavaProducer:
         text = f"batches of Java producer {self.number} at {connection.broker.id}: {batches_text}"
         transmit(self._cluster, connection, request, built, text, self.disconnect)
 
-    def _build(self, batch: Batch) -> bytes:
+    def _build(self, batch: JavaBatch) -> bytes:
         values = [self.value(batch.tp, batch.first + n) for n in range(batch.count)]
         return values_batch(values, batch.first, producer_id=self.number, producer_epoch=0, base_sequence=batch.first)
 
-    def _answer(self, request: Sending, connection: Connection) -> None:
+    def _answer(self, request: JavaRequest, connection: Connection) -> None:
         outcomes = request.outcomes or []
         outcomes_text = ", ".join(
             o.code.name if isinstance(o, KafkaError) else f"at {o.first_offset}" for o in outcomes
@@ -153,7 +153,7 @@ class JavaProducer:
         text = f"answer to Java producer {self.number}: {outcomes_text}"
         self._cluster.network.post(text, lambda: self._take(request, connection), channel=("answers", connection))
 
-    def _take(self, request: Sending, connection: Connection) -> None:
+    def _take(self, request: JavaRequest, connection: Connection) -> None:
         if not connection.is_open:
             return
         self._in_flight[connection].remove(request)

@@ -32,7 +32,7 @@ _FATAL = frozenset({ErrorCode.INVALID_PRODUCER_EPOCH})
 
 
 @dataclass(eq=False)
-class Batch:
+class LibrdkafkaBatch:
     first: int
     count: int
     broker: int | None = None  # that it was sent to last
@@ -46,15 +46,15 @@ class PartitionQueue:
         self.acknowledged = 0  # so many records, from the first one on
         self.sent = 0
         self.epoch_base = 0  # the record that has sequence 0 in this epoch
-        self.unacknowledged: list[Batch] = []
-        self.in_flight: list[Batch] = []
+        self.unacknowledged: list[LibrdkafkaBatch] = []
+        self.in_flight: list[LibrdkafkaBatch] = []
         self.drains = False
         self.last_broker: int | None = None
 
-    def waiting(self) -> list[Batch]:
+    def waiting(self) -> list[LibrdkafkaBatch]:
         return [batch for batch in self.unacknowledged if batch not in self.in_flight]
 
-    def acknowledge(self, batch: Batch) -> None:
+    def acknowledge(self, batch: LibrdkafkaBatch) -> None:
         """Acknowledge the batch and all before it."""
         end = batch.first + batch.count
         self.acknowledged = max(self.acknowledged, end)
@@ -62,9 +62,9 @@ class PartitionQueue:
 
 
 @dataclass(eq=False)
-class Sending(ProduceRequest):
+class LibrdkafkaRequest(ProduceRequest):
     queue: PartitionQueue
-    batch: Batch
+    batch: LibrdkafkaBatch
 
 
 class LibrdkafkaProducer:
@@ -125,7 +125,7 @@ class LibrdkafkaProducer:
         elif only_retries:
             return
         else:
-            batch = Batch(queue.sent, chance.randint(1, self._records_max))
+            batch = LibrdkafkaBatch(queue.sent, chance.randint(1, self._records_max))
         connection = connected(self.connections, target, self.disconnect)
         if self._in_flight_at(target.id) >= IN_FLIGHT_MAX:
             return
@@ -139,13 +139,13 @@ class LibrdkafkaProducer:
     def _in_flight_at(self, broker_id: int) -> int:
         return sum(len(queue.in_flight) for queue in self.queues.values() if queue.last_broker == broker_id)
 
-    def _transmit(self, queue: PartitionQueue, batch: Batch, connection: Connection) -> None:
+    def _transmit(self, queue: PartitionQueue, batch: LibrdkafkaBatch, connection: Connection) -> None:
         values = [self.value(queue.tp, batch.first + n) for n in range(batch.count)]
         sequence = batch.first - queue.epoch_base
         built = values_batch(
             values, batch.first, producer_id=self.number, producer_epoch=self._epoch, base_sequence=sequence
         )
-        request = Sending(queue, batch)
+        request = LibrdkafkaRequest(queue, batch)
         sent = {queue.tp: BatchSent(self.number, self._epoch, sequence, batch.count)}
         self.conversation.sent(connection, connection.broker.id, request, sent)
         request.reply = lambda: self._answer(request, connection)
@@ -157,7 +157,7 @@ class LibrdkafkaProducer:
 
     # ---- answers
 
-    def _answer(self, request: Sending, connection: Connection) -> None:
+    def _answer(self, request: LibrdkafkaRequest, connection: Connection) -> None:
         assert request.outcomes is not None
         (outcome,) = request.outcomes
         queue = request.queue
@@ -166,7 +166,7 @@ class LibrdkafkaProducer:
         channel = "answers", connection
         self._network.post(text, lambda: self._take(request, connection, outcome), channel=channel)
 
-    def _take(self, request: Sending, connection: Connection, outcome: AppendOutcome) -> None:
+    def _take(self, request: LibrdkafkaRequest, connection: Connection, outcome: AppendOutcome) -> None:
         if not connection.is_open:
             return
         queue, batch = request.queue, request.batch

@@ -11,7 +11,7 @@ from random import Random
 
 from odradek.broker.replication.committed_log import READ_COMMITTED
 from odradek.model.topology import TopicPartition
-from odradek.sim.checkers.balances import ACCOUNT_COUNT, Balances, Entry
+from odradek.sim.checkers.balances import ACCOUNT_COUNT, BalanceEntry, Balances
 from odradek.sim.checkers.transaction_history import TransactionHistory
 from odradek.sim.clients.access import ClusterAccess
 from odradek.sim.clients.committed_reader import CommittedReader
@@ -34,7 +34,7 @@ class Teller(ResumingProducer[Balances]):
         version: int = 1,
     ) -> None:
         super().__init__(number, partitions, cluster, history, version=version, transactional_id=_TRANSACTIONAL_ID)
-        self._planned: tuple[Entry, Entry] | None = None
+        self._planned: tuple[BalanceEntry, BalanceEntry] | None = None
 
     def _go_on(self, chance: Random) -> None:
         if self.phase is Phase.READY:
@@ -71,7 +71,10 @@ class Teller(ResumingProducer[Balances]):
         assert balances is not None
         payer, paid = chance.sample(range(ACCOUNT_COUNT), 2)
         amount, known, number = chance.randint(1, 9), balances.of_accounts, balances.last_transfer + 1
-        entries = Entry(number, payer, known[payer] - amount, paid), Entry(number, paid, known[paid] + amount, payer)
+        entries = (
+            BalanceEntry(number, payer, known[payer] - amount, paid),
+            BalanceEntry(number, paid, known[paid] + amount, payer),
+        )
         self._planned = entries
         self._name = f"{self.number}/{next(self._transactions)}"
         by_partition: dict[TopicPartition, list[bytes]] = {}

@@ -6,7 +6,7 @@ from struct import pack
 import pytest
 from crc32c import crc32c
 
-from odradek.apps.cli.log_files import Entry, Problem, ReadOptions, reader_for
+from odradek.apps.cli.log_files import DumpOptions, FileEntry, Problem, reader_for
 from odradek.base.errors import FatalError
 from odradek.protocol.compression import Codec
 from odradek.protocol.record_batch import build_batch
@@ -21,9 +21,11 @@ def batch(first: int, count: int, compression: Codec = Codec.NONE) -> bytes:
     )
 
 
-def dump(path: Path, **options: bool) -> tuple[list[Entry], list[Problem]]:
-    items = list(reader_for(path)(path, ReadOptions(**options)))
-    return [item for item in items if isinstance(item, Entry)], [item for item in items if isinstance(item, Problem)]
+def dump(path: Path, **options: bool) -> tuple[list[FileEntry], list[Problem]]:
+    items = list(reader_for(path)(path, DumpOptions(**options)))
+    return [item for item in items if isinstance(item, FileEntry)], [
+        item for item in items if isinstance(item, Problem)
+    ]
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from group_play import REBALANCE_MS, RULES, SESSION_MS, Play
 
 from odradek.base.errors import ErrorCode
 from odradek.broker.coordinator.groups.core import member_checks, rebalance
-from odradek.broker.coordinator.groups.core.group import LEGAL_FROM, Group, GroupState, IllegalMove
+from odradek.broker.coordinator.groups.core.group import LEGAL_FROM, Group, GroupState, IllegalGroupMove
 from odradek.broker.coordinator.groups.core.group_requests import JoinedMember
 from odradek.broker.coordinator.groups.core.member_checks import Committer
 
@@ -384,7 +384,7 @@ def test_a_move_that_is_not_in_the_table_changes_nothing(play: Play) -> None:
                 play.group.move_to(target, play.now)
                 assert state(play) is target
             else:
-                with pytest.raises(IllegalMove):
+                with pytest.raises(IllegalGroupMove):
                     play.group.move_to(target, play.now)
                 assert state(play) is source
 

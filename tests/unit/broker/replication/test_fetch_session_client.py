@@ -3,7 +3,7 @@
 from uuid import UUID
 
 from odradek.base.errors import ErrorCode
-from odradek.broker.replication.core.fetch_session_client import FetchSession, Position
+from odradek.broker.replication.core.fetch_session_client import FetchSessionHandler, Position
 from odradek.model.topology import TopicPartition
 from odradek.protocol.messages.fetch import FetchResponse
 
@@ -14,7 +14,7 @@ AT_0 = Position(ID_A, leader_epoch=1, offset=0, last_epoch=-1, log_start_offset=
 Said = tuple[list[tuple[str, int, int]], list[tuple[UUID, list[int]]]]
 
 
-def said(session: FetchSession) -> Said:
+def said(session: FetchSessionHandler) -> Said:
     wanted, forgotten = session.next_topics()
     return (
         [(topic.topic, p.partition, p.fetch_offset) for topic in wanted for p in topic.partitions],
@@ -22,9 +22,9 @@ def said(session: FetchSession) -> Said:
     )
 
 
-def opened() -> FetchSession:
+def opened() -> FetchSessionHandler:
     """A session that the leader has opened, with both partitions said."""
-    session = FetchSession(1000)
+    session = FetchSessionHandler(1000)
     session.want(A, AT_0)
     session.want(B, AT_0._replace(topic_id=ID_B))
     assert said(session) == ([("a", 0, 0), ("b", 3, 0)], [])
@@ -79,7 +79,7 @@ def test_a_session_that_the_leader_does_not_know_is_not_named_again() -> None:
 
 
 def test_without_a_session_everything_is_said_each_time_and_who_got_something_comes_last() -> None:
-    session = FetchSession(1000)
+    session = FetchSessionHandler(1000)
     session.want(A, AT_0)
     session.want(B, AT_0._replace(topic_id=ID_B))
     said(session)

@@ -3,7 +3,7 @@
 import pytest
 
 from odradek.model.topology import TopicPartition
-from odradek.sim.checkers.balances import FIRST_BALANCE, TOTAL, Balances, Entry
+from odradek.sim.checkers.balances import FIRST_BALANCE, TOTAL, BalanceEntry, Balances
 from odradek.sim.checkers.violation import Violation
 
 A = TopicPartition("accounts", 0)
@@ -11,7 +11,7 @@ B = TopicPartition("accounts", 1)
 
 
 def transfer(number: int, payer_balance: int, paid_balance: int, payer: int = 0, paid: int = 1) -> tuple[bytes, bytes]:
-    entries = Entry(number, payer, payer_balance, paid), Entry(number, paid, paid_balance, payer)
+    entries = BalanceEntry(number, payer, payer_balance, paid), BalanceEntry(number, paid, paid_balance, payer)
     return entries[0].value("501/1"), entries[1].value("501/1")
 
 
@@ -20,8 +20,8 @@ SECOND = transfer(2, FIRST_BALANCE - 6, FIRST_BALANCE + 6)
 
 
 def test_an_entry_is_read_as_it_was_written() -> None:
-    entry = Entry(7, 2, 93, 3)
-    assert Entry.of(entry.value("501/12")) == entry
+    entry = BalanceEntry(7, 2, 93, 3)
+    assert BalanceEntry.of(entry.value("501/12")) == entry
 
 
 def test_a_transfer_counts_when_both_accounts_have_it() -> None:

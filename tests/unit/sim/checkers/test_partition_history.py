@@ -6,7 +6,7 @@ import pytest
 from replica_logs import Replicas
 
 from odradek.model.topology import LeaderAndIsr
-from odradek.sim.checkers.log_reading import Entry
+from odradek.sim.checkers.log_reading import LogEntry
 from odradek.sim.checkers.partition_history import PartitionHistory
 from odradek.sim.checkers.violation import Violation
 
@@ -83,7 +83,7 @@ def test_consumers_see_committed_batches(replicas: Replicas) -> None:
     (committed,) = replicas.history.committed.values()
     replicas.history.consume(0, [committed])
     with pytest.raises(Violation, match="shows"):
-        replicas.history.consume(0, [Entry(1, 1, 0, 5)])
+        replicas.history.consume(0, [LogEntry(1, 1, 0, 5)])
 
 
 def test_in_the_end_all_logs_are_equal_and_hold_what_was_acknowledged(replicas: Replicas) -> None:

@@ -5,7 +5,7 @@ from pathlib import Path
 from odradek.apps.cli.dump_log import dump_as_text
 from odradek.apps.cli.kafka.options import EVERY_TOOL, Given, Option, OptionTable, WrongOptions
 from odradek.apps.cli.kafka.tool import ToolError
-from odradek.apps.cli.log_files import ReadOptions
+from odradek.apps.cli.log_files import DumpOptions
 from odradek.base.errors import FatalError
 from odradek.format.segment_files import LOG_SUFFIX
 
@@ -32,7 +32,7 @@ def run(given: Given) -> int:
             raise ToolError(f"{path} does not exist")
     if given.has("skip-record-metadata") and not given.has("print-data-log"):
         raise WrongOptions('Option "[skip-record-metadata]" needs "[print-data-log]"')
-    options = ReadOptions(
+    options = DumpOptions(
         with_records=bool(given.any_of("deep-iteration", "print-data-log")),
         with_data=given.has("print-data-log"),
         max_bytes=given.number("max-bytes"),

@@ -27,7 +27,7 @@ from odradek.base.errors import KafkaError
 from odradek.client.broker_client import ConnectionFailed, UnsupportedByBroker
 from odradek.client.cluster_client import ClusterClient
 from odradek.client.group_admin import committed_metadata
-from odradek.client.producer_transaction import OpenTransaction, ProducerTransaction
+from odradek.client.producer_transaction import ProducerTransaction, TransactionHandle
 
 _BATCH = "streaming.sql.batchId"
 _QUERY = "sql.streaming.queryId"
@@ -39,7 +39,7 @@ _HEADERS = pa.list_(pa.struct({"key": pa.string(), "value": pa.binary()}))
 class PartWritten(WriterCommitMessage):
     """Open transaction of a task; None if the task had no rows, or its part was there."""
 
-    transaction: OpenTransaction | None
+    transaction: TransactionHandle | None
 
 
 class ExactlyOnceWriter(DataSourceStreamArrowWriter):
@@ -100,7 +100,7 @@ class ExactlyOnceWriter(DataSourceStreamArrowWriter):
 
 def write_part(
     client: ClusterClient, transactional_id: str, batch: int, rows: Iterator[pa.RecordBatch]
-) -> OpenTransaction | None:
+) -> TransactionHandle | None:
     """Write a task's rows of a batch, and leave the transaction open; None if nothing is to be committed.
 
     A run of the task that may still be writing is fenced first, so what it has committed is seen by the look after.
@@ -124,7 +124,7 @@ def is_written(client: ClusterClient, transactional_id: str, batch: int) -> bool
     return any(number >= batch for number in numbers)
 
 
-def end_part(client: ClusterClient, part: OpenTransaction, *, commit: bool) -> None:
+def end_part(client: ClusterClient, part: TransactionHandle, *, commit: bool) -> None:
     transaction = ProducerTransaction(client, part.transactional_id, 0, part.producer)
     transaction.share()
     transaction.end(commit=commit)

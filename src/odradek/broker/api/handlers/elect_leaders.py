@@ -10,12 +10,13 @@ from odradek.base.errors import ErrorCode, KafkaError
 from odradek.broker.api.authorization import authorized_on_cluster, denial
 from odradek.broker.api.context import RequestContext
 from odradek.broker.api.registry import LATER, Outcome, handles
-from odradek.broker.controller.core.events import ElectionAsked, ElectionType
+from odradek.broker.controller.core.events import ElectionAsked
 from odradek.model.acls import AclOperation
 from odradek.model.metadata_image import MetadataImage
 from odradek.model.topology import TopicPartition
 from odradek.protocol.api_keys import ApiKey
 from odradek.protocol.messages.elect_leaders import (
+    ElectionType,
     ElectLeadersRequest,
     ElectLeadersResponse,
     PartitionResult,

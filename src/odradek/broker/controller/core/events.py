@@ -122,13 +122,6 @@ class IsrChangeAsked:
     """The broker epochs that the leader saw in the ISR's fetches (v3); a broker that isn't named is taken as it is."""
 
 
-class ElectionType:
-    """Numbers fixed by the Kafka protocol."""
-
-    PREFERRED = 0
-    UNCLEAN = 1
-
-
 @dataclass(frozen=True, slots=True)
 class ElectionAsked:
     """ElectLeaders. `partitions` None: all. Answer: dict of partition → KafkaError or None."""

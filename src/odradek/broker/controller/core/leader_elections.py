@@ -16,10 +16,11 @@ from odradek.broker.controller.core.effects import (
     Watch,
 )
 from odradek.broker.controller.core.election import ElectionStrategy
-from odradek.broker.controller.core.events import ElectionAsked, ElectionType, PreferredElectionNodeWritten
+from odradek.broker.controller.core.events import ElectionAsked, PreferredElectionNodeWritten
 from odradek.broker.controller.core.partition_state_machine import move_partitions
 from odradek.broker.zk.znodes import PreferredElection
 from odradek.model.topology import NO_LEADER, TopicPartition
+from odradek.protocol.messages.elect_leaders import ElectionType
 
 _ERROR_WITHOUT_CANDIDATE = {
     ElectionType.PREFERRED: ErrorCode.PREFERRED_LEADER_NOT_AVAILABLE,

@@ -31,7 +31,7 @@ class Position(NamedTuple):
     log_start_offset: int
 
 
-class FetchSession:
+class FetchSessionHandler:
     def __init__(self, max_bytes: int) -> None:
         self.session_id = 0
         self.epoch = 0

@@ -30,14 +30,14 @@ _NOTHING = memoryview(b"")
 log = get_logger(__name__)
 
 
-class Outcome(Enum):
+class CopyOutcome(Enum):
     COPIED = "what came is in the log"
     OUT_OF_RANGE = "the leader doesn't have the end of our log: ask where its own begins and ends"
     RETRY = "something that may pass: ask again later"
     OVER = "nothing is to be had in this epoch: the controller will say what comes next"
 
 
-def take(partition: Follower, tp: TopicPartition, progress: Progress, data: PartitionData) -> Outcome:
+def take(partition: Follower, tp: TopicPartition, progress: Progress, data: PartitionData) -> CopyOutcome:
     """Does what the leader's answer asks for. Never raises: one partition's trouble is not the others'."""
     try:
         if data.error_code:
@@ -51,8 +51,8 @@ def take(partition: Follower, tp: TopicPartition, progress: Progress, data: Part
         return failed(tp, error)
     except Exception:
         log.exception("fetch response for a partition failed", partition=str(tp), leader=progress.following.leader_id)
-        return Outcome.RETRY
-    return Outcome.COPIED
+        return CopyOutcome.RETRY
+    return CopyOutcome.COPIED
 
 
 def records_in(data: PartitionData) -> memoryview:
@@ -86,24 +86,24 @@ def cut(partition: Follower, tp: TopicPartition, following: FetchAssignment, lea
     return found
 
 
-def _refused(tp: TopicPartition, following: FetchAssignment, code: ErrorCode) -> Outcome:
+def _refused(tp: TopicPartition, following: FetchAssignment, code: ErrorCode) -> CopyOutcome:
     if code is ErrorCode.OFFSET_OUT_OF_RANGE:
-        return Outcome.OUT_OF_RANGE
+        return CopyOutcome.OUT_OF_RANGE
     if code is ErrorCode.FENCED_LEADER_EPOCH:
         log.info(
             "fenced leader epoch, waiting for the controller", partition=str(tp), leader_epoch=following.leader_epoch
         )
-        return Outcome.OVER
+        return CopyOutcome.OVER
     log.info("leader returned an error", partition=str(tp), leader=following.leader_id, error=code.name)
-    return Outcome.RETRY
+    return CopyOutcome.RETRY
 
 
-def failed(tp: TopicPartition, error: KafkaError) -> Outcome:
+def failed(tp: TopicPartition, error: KafkaError) -> CopyOutcome:
     """Return the outcome of an error, of our own log or of the leader."""
     if error.code is ErrorCode.FENCED_LEADER_EPOCH:
-        return Outcome.OVER
+        return CopyOutcome.OVER
     log.error("replica fetch failed for a partition", partition=str(tp), error=str(error))
-    return Outcome.OVER if error.code is ErrorCode.KAFKA_STORAGE_ERROR else Outcome.RETRY
+    return CopyOutcome.OVER if error.code is ErrorCode.KAFKA_STORAGE_ERROR else CopyOutcome.RETRY
 
 
 def reset_after_out_of_range(

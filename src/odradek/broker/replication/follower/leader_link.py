@@ -9,7 +9,7 @@ import select
 
 from odradek.base.config.constraints import release_of
 from odradek.broker.network.setup_timeout import SetupTimeout
-from odradek.broker.replication.core.fetch_session_client import FetchSession
+from odradek.broker.replication.core.fetch_session_client import FetchSessionHandler
 from odradek.broker.replication.follower.fetch_assignment import FetchContext
 from odradek.broker.replication.follower.fetcher_mailbox import FetcherMailbox
 from odradek.client.broker_client import BrokerClient, ConnectionFailed
@@ -33,7 +33,7 @@ class LeaderLink:
         context: FetchContext,
         endpoint: Endpoint,
         client_id: str,
-        session: FetchSession,
+        session: FetchSessionHandler,
         mailbox: FetcherMailbox,
     ) -> None:
         self._context = context

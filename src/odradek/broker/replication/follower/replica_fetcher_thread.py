@@ -11,9 +11,9 @@ from collections.abc import Callable, Iterable, Mapping
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.base.logs import get_logger
 from odradek.base.threads import SupervisedThread
-from odradek.broker.replication.core.fetch_session_client import FetchSession, Position
+from odradek.broker.replication.core.fetch_session_client import FetchSessionHandler, Position
 from odradek.broker.replication.follower import fetch_answers
-from odradek.broker.replication.follower.fetch_answers import Outcome
+from odradek.broker.replication.follower.fetch_answers import CopyOutcome
 from odradek.broker.replication.follower.fetch_assignment import FetchAssignment, FetchContext, Follower, Progress
 from odradek.broker.replication.follower.fetcher_mailbox import FetcherMailbox
 from odradek.broker.replication.follower.leader_link import LeaderLink
@@ -43,7 +43,7 @@ class ReplicaFetcherThread:
         self._leader_id = leader_id
         self._may_end = may_end
         self._mailbox = FetcherMailbox()
-        self._session = FetchSession(context.config.replica_fetch_max_bytes)
+        self._session = FetchSessionHandler(context.config.replica_fetch_max_bytes)
         client_id = f"broker-{context.broker_id}-fetcher-{number}"
         self._link = LeaderLink(context, endpoint, client_id, self._session, self._mailbox)
         self._thread = SupervisedThread(target=self._run, name=f"fetcher-{leader_id}-{number}")
@@ -201,24 +201,24 @@ class ReplicaFetcherThread:
             for data in topic.partitions
             if (tp := TopicPartition(topic.topic or names.get(topic.topic_id, ""), data.partition_index))
             in self._session
-            and self._take_one(tp, data) is Outcome.OUT_OF_RANGE
+            and self._take_one(tp, data) is CopyOutcome.OUT_OF_RANGE
         ]
         # Only now: another answer overwrites the records of this one.
         for tp in out_of_range:
             self._reset(peer, tp)
 
-    def _take_one(self, tp: TopicPartition, data: PartitionData) -> Outcome:
+    def _take_one(self, tp: TopicPartition, data: PartitionData) -> CopyOutcome:
         progress, partition = self._progress[tp], self._context.find(tp)
         if partition is None:
             self._drop([tp])
-            return Outcome.OVER
+            return CopyOutcome.OVER
         position = self._session.position(tp)
         if position is None or position.offset != partition.log.log_end_offset:
             self._want(tp)  # the log isn't the one that was asked for
-            return Outcome.COPIED
+            return CopyOutcome.COPIED
         watermark = partition.high_watermark
         outcome = fetch_answers.take(partition, tp, progress, data)
-        if outcome is Outcome.COPIED:
+        if outcome is CopyOutcome.COPIED:
             progress.backoff_ms = 0
             self._session.want(tp, self._position(partition, progress.following))
             self._context.quotas.record_follower(tp, len(fetch_answers.records_in(data)))
@@ -228,10 +228,10 @@ class ReplicaFetcherThread:
             self._settle(tp, progress, outcome)
         return outcome
 
-    def _settle(self, tp: TopicPartition, progress: Progress, outcome: Outcome) -> None:
-        if outcome is Outcome.OVER:
+    def _settle(self, tp: TopicPartition, progress: Progress, outcome: CopyOutcome) -> None:
+        if outcome is CopyOutcome.OVER:
             self._drop([tp])
-        elif outcome is Outcome.RETRY:
+        elif outcome is CopyOutcome.RETRY:
             progress.backoff_ms = self._longer(progress.backoff_ms)
             self._leave_out(tp, progress.backoff_ms)
 

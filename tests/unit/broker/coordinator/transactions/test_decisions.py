@@ -9,7 +9,7 @@ from odradek.broker.coordinator.transactions.core.decisions import Refused as R
 from odradek.broker.coordinator.transactions.core.transaction import (
     EPOCH_MAX,
     LEGAL_FROM,
-    IllegalMove,
+    IllegalTransactionMove,
     Transaction,
     TransactionState,
 )
@@ -295,5 +295,5 @@ def test_a_move_that_is_not_in_the_table_changes_nothing(to: S) -> None:
         if state in LEGAL_FROM[to]:
             assert before.move_to(to).state is to
         else:
-            with pytest.raises(IllegalMove):
+            with pytest.raises(IllegalTransactionMove):
                 before.move_to(to)

@@ -48,7 +48,7 @@ LEGAL_FROM: Mapping[GroupState, frozenset[GroupState]] = {
 }
 
 
-class IllegalMove(Exception):
+class IllegalGroupMove(Exception):
     """A state that can't follow the present one. Nothing has changed."""
 
 
@@ -107,7 +107,7 @@ class Group:
 
     def move_to(self, state: GroupState, now: Moment) -> None:
         if self.state not in LEGAL_FROM[state]:
-            raise IllegalMove(f"group {self.id}: {self.state.value} → {state.value}")
+            raise IllegalGroupMove(f"group {self.id}: {self.state.value} → {state.value}")
         self.state = state
         self.state_since_ms = now.wall_ms
 

@@ -55,7 +55,7 @@ LEGAL_FROM: Mapping[TransactionState, frozenset[TransactionState]] = {
 }
 
 
-class IllegalMove(Exception):
+class IllegalTransactionMove(Exception):
     """A state that can't follow the present one. Nothing has changed."""
 
 
@@ -96,7 +96,9 @@ class Transaction(NamedTuple):
 
     def move_to(self, state: TransactionState, **changes: Any) -> "Transaction":
         if self.state not in LEGAL_FROM[state]:
-            raise IllegalMove(f"transactional id {self.transactional_id}: {self.state.label} → {state.label}")
+            raise IllegalTransactionMove(
+                f"transactional id {self.transactional_id}: {self.state.label} → {state.label}"
+            )
         moved = self._replace(state=state, **changes)
         assert NO_PRODUCER_EPOCH <= moved.producer_epoch <= EPOCH_MAX, f"epoch {moved.producer_epoch}"
         return moved
