@@ -275,6 +275,31 @@ def test_no_object_is_cut_into_files_by_inheritance() -> None:
     assert cut - BASES_OF_ONE == set()
 
 
+def part_of(name: str) -> str:
+    """An application, Kafka's own tools, or a package at the top."""
+    match name.split("/"):
+        case ["apps", "cli", "kafka", *_]:
+            return "apps/cli/kafka"
+        case ["apps", application, *_]:
+            return f"apps/{application}"
+        case [top, *_]:
+            return top
+        case _:
+            return ""
+
+
+def test_classes_of_a_part_have_names_of_their_own() -> None:
+    """Messages use Kafka's names for their parts; a znode's class is named like the node, and used with its module."""
+    named_elsewhere = ("protocol/messages/", "broker/zk/znodes/")
+    found: dict[tuple[str, str], set[str]] = {}
+    for path in sources():
+        if not name_of(path).startswith(named_elsewhere):
+            for name, _ in contents(path).classes:
+                if not name.startswith("_"):
+                    found.setdefault((part_of(name_of(path)), name), set()).add(name_of(path))
+    assert {name: files for name, files in found.items() if len(files) > 1} == {}
+
+
 IMPURE = {
     *("asyncio", "atexit", "concurrent", "fcntl", "http", "io", "kazoo", "logging", "mmap", "os", "pathlib", "queue"),
     *("random", "secrets", "select", "selectors", "shutil", "signal", "socket", "ssl", "subprocess", "sys", "tempfile"),
