@@ -42,7 +42,7 @@ class Logger:
 
     @property
     def effective_threshold(self) -> int:
-        """Lowest level that it writes; lets a caller skip the making of a line that is not written."""
+        """Lowest level that is written; a caller need not build a line below it."""
         return self.threshold or _output.level
 
     def debug(self, event: str, **values: object) -> None:

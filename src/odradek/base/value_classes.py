@@ -132,8 +132,8 @@ def _compared(declared: Any, *, frozen: bool, options: dict[str, Any]) -> Any:
     declared.__doc__ = declared.__name__  # else it would be made from the signature, which takes long
     does_hash = frozen and options.get("eq", True) and declared.__dict__.get("__hash__") is None
     standard: Any = dataclasses.dataclass(init=False, unsafe_hash=does_hash, **options)(declared)
-    told = standard.__dataclass_params__
-    told.init, told.unsafe_hash, told.frozen = True, False, frozen
+    parameters = standard.__dataclass_params__
+    parameters.init, parameters.unsafe_hash, parameters.frozen = True, False, frozen
     return standard
 
 

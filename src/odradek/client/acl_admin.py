@@ -67,7 +67,7 @@ def _create(client: ClusterClient, request: CreateAclsRequest) -> None:
 
 
 def delete_acls(client: ClusterClient, filters: Sequence[AclFilter]) -> list[AclBinding]:
-    """The ACLs that were deleted."""
+    """Delete the ACLs that the filter matches, and return them."""
     request = DeleteAclsRequest(filters=[DeleteAclsFilter(**_filter_fields(wanted)) for wanted in filters])
     results: list[DeleteAclsFilterResult] = client.ask_controller(request, DeleteAclsResponse).filter_results
     deleted = []

@@ -36,7 +36,7 @@ class NewPassword:
 
 
 def describe_credentials(client: ClusterClient, users: Sequence[str] | None = None) -> dict[str, dict[str, int]]:
-    """Per user its mechanisms with their iterations; of all users, or of those of the named that have any."""
+    """Mechanisms and iterations of each user: of all users, or of the named ones that have credentials."""
     names = None if users is None else [UserName(name=user) for user in users]
     answer = client.ask_any(DescribeUserScramCredentialsRequest(users=names), DescribeUserScramCredentialsResponse)
     _raise_for("", answer.error_code, answer.error_message)

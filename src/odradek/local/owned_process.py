@@ -79,7 +79,7 @@ class OwnedProcess:
                 raise
 
     def stop(self, patience_seconds: float) -> bool:
-        """Asks it to stop, and kills it when that takes too long. Whether it had been running."""
+        """Stop the process, and kill it if that takes too long. Return whether it was running."""
         return self._end(signal.SIGTERM, patience_seconds)
 
     def kill(self) -> bool:

@@ -87,7 +87,7 @@ class LeaderAndIsr:
 
 @dataclass(frozen=True, slots=True)
 class TopicAssignment:
-    """The content of a topic's node: its id and who holds each partition."""
+    """The content of a topic's node: its id and the replicas of each partition."""
 
     topic: str
     topic_id: UUID

@@ -33,7 +33,7 @@ LONG_ARRAY_VALUE_STEPS: Final = 8
 which are quickly read, charge for their memory."""
 
 ELEMENT_STEPS: Final = 20
-"""Cost of an element of an array beside its content: somebody has to deal with it."""
+"""Cost of an element of an array beside its content, for its later processing."""
 _OBJECT_STEPS: Final = 7
 _RUN_STEPS: Final = 3
 _VARIABLE_STEPS: Final[dict[Kind, int]] = {"string": 14, "bytes": 14, "records": 12, "uuid": 70}

@@ -158,7 +158,7 @@ def _time(claims: Mapping[str, Any], name: str) -> float | None:
 
 
 def _check_audience(claimed: Any, expected: frozenset[str]) -> None:
-    """A token that names its audiences is refused where none is expected, as Kafka does: it was made for others."""
+    """Refuse a token that names audiences if none is expected, as Kafka does: it was issued for others."""
     audiences = claimed if isinstance(claimed, list) else [] if claimed is None else [claimed]
     if not all(isinstance(audience, str) for audience in audiences):
         raise TokenRefused("aud is neither a text nor a list of texts")

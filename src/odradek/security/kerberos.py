@@ -114,8 +114,8 @@ class ClientCredentials:
             self._store = {"ccache": options["ticketCache"]} if options.get("ticketCache") else {}
         else:
             raise ConfigError(
-                "Krb5LoginModule needs useKeyTab=true with keyTab and principal, or useTicketCache=true: nobody is "
-                "asked for a password"
+                "Krb5LoginModule needs useKeyTab=true with keyTab and principal, or useTicketCache=true: a password "
+                "can't be entered"
             )
 
     def initiate(self, service: str, host: str) -> SecurityContext:

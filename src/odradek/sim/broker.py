@@ -312,7 +312,7 @@ class SimulatedBroker:
             segment._file = SegmentFile(segment.path, "rb")
 
     def mend_writes(self) -> None:
-        """Let no write fail that has not failed yet."""
+        """Cancel the planned failures of writes."""
         for segment in self._unwritable:
             segment.forget_file()
             segment.transactions = TransactionIndex(segment.transactions.path)

@@ -58,7 +58,7 @@ class SimulatedCluster:
         self.histories: dict[TopicPartition, PartitionHistory] = {}
         self.group = GroupHistory(GROUP)
         self.lost_tail: set[int] = set()  # brokers whose loss the controller doesn't know of yet
-        self.weak: int | None = None  # who lost its tail and is not back in the ISR
+        self.weak: int | None = None  # the broker that lost its tail and is not back in the ISR
         self.epoch_before = -1  # under which that one was registered when it lost it
         self.dead_controller: int | None = None  # the controller that died, until its session ends
         self._isr_asked: dict[tuple[int, TopicPartition], IsrChange] = {}

@@ -69,7 +69,7 @@ class LineError(ValueError):
 
 
 def parse_line(line: bytes, rules: LineRules) -> tuple[bytes | None, bytes | None, Headers]:
-    """The key, the value and the headers in a line, which comes without its line end."""
+    """Return the key, the value and the headers of a line without its line end."""
     headers = rules.fixed_headers
     if rules.with_headers:
         head, found, rest = line.partition(rules.headers_delimiter)

@@ -74,7 +74,7 @@ def list_topics(
     bootstrap_server: BootstrapOption = DEFAULT_BOOTSTRAP,
     output: FormatOption = Format.TABLE,
 ) -> None:
-    """Show which topics there are."""
+    """List the topics."""
     with ClusterClient(bootstrap_server) as client:
         topics = select_topics(client.topics(), _one_of(name, topic), exclude_internal=exclude_internal)
     rows = [

@@ -85,7 +85,7 @@ def find_hanging(
     bootstrap_server: BootstrapOption = DEFAULT_BOOTSTRAP,
     output: FormatOption = Format.TABLE,
 ) -> None:
-    """Find open transactions that no coordinator knows of: they hold up readers of committed records for ever."""
+    """Find open transactions that no coordinator knows: they block read_committed consumers forever."""
     before_ms = int(time.time() * 1000) - max_transaction_timeout * _MINUTE_MS
     with ClusterClient(bootstrap_server) as client:
         topics = client.topics() if topic is None else {topic: client.topic(topic)}

@@ -170,7 +170,7 @@ class Feeds:
         trusted: Callable[[], int | None] = lambda: None,
     ) -> Feed[T]:
         """The one with that key, or a new one. `read` gets what was read before, to tell what has changed; `close` is
-        called when nobody looks any more; `trusted` names the broker that is believed first."""
+        called when no page is open any more; `trusted` names the broker that is asked first."""
         with self._lock:
             feed = self._feeds.pop(key, None)
             if feed is None:

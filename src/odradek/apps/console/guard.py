@@ -156,7 +156,7 @@ class Guard:
             wrong = "That is not the password." if self._login is None else "User or password is wrong."
             return self._login_page(name, wrong, 401)
         if not name:
-            return self._login_page("", "Say who you are: changes are logged with your name.", 400)
+            return self._login_page("", "Enter your name: changes are logged with it.", 400)
         answer = _redirect("/")
         secure, token = not self._options.is_local, self._sessions.open(name, access)
         answer.set_cookie(COOKIE, token, httponly=True, samesite="strict", secure=secure)

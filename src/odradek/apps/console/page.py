@@ -198,7 +198,7 @@ def who(console: Console) -> str | None:
 
 
 async def perform(console: Console, what: str, change: Callable[[Any], T]) -> T:
-    """Makes a change in the name of who looks at the page; NotDone says why it wasn't made."""
+    """Make a change in the name of the page's user. NotDone contains the reason why it wasn't made."""
     name = who(console)
     try:
         said = f"{console.cluster_name}: {what}" if console.cluster_name else what

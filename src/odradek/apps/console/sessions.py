@@ -18,7 +18,7 @@ _SESSIONS_OF_A_USER_MAX = 20
 class Session:
     name: str
     access: Access | None
-    """Access of the user alone; None: everybody has the console's."""
+    """Access of this user; None: all users share the console's."""
     until_ms: int
     used_ms: int
 

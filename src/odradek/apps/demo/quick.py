@@ -79,7 +79,7 @@ def quick_demo(records: int) -> None:
 
 
 def activation() -> list[str]:
-    """Return the command that puts `odradek` on the path, where the virtual environment that runs this isn't active."""
+    """Return the command that activates the virtual environment; empty if it is active."""
     activate = Path(sys.prefix) / "bin" / "activate"
     return [] if shutil.which("odradek") or not activate.exists() else [f"source {os.path.relpath(activate)}"]
 

@@ -87,7 +87,7 @@ class ChaosCluster:
         self._environment = environment or {}
         self._launch = launch or {}
         self._first = range(brokers) if first is None else first
-        self.zookeeper = f"{zookeeper}/{directory.name}-{uuid4().hex[:12]}"  # nobody was there before
+        self.zookeeper = f"{zookeeper}/{directory.name}-{uuid4().hex[:12]}"  # a chroot of its own
         self.brokers = [self._new_broker(n, directory, hosts, settings or {}) for n in range(brokers)]
 
     def _new_broker(

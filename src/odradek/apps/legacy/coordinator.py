@@ -1,4 +1,4 @@
-"""Design two, the coordinator: the one that watches a group, decides for it and writes who owns what.
+"""Design two, the coordinator: it watches a group, decides its assignment and writes the owners of its partitions.
 
 Several processes may run for election; the one that creates the group's node coordinates until its session ends. Its
 writes are checked against the number of its term, so that one that was replaced without noticing changes nothing.

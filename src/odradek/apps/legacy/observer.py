@@ -14,7 +14,7 @@ from odradek.model.topology import TopicPartition
 
 class What(Enum):
     NOTIFIED = "a watch fired"
-    DECIDED = "computed who should own what, from the group as it saw it"
+    DECIDED = "computed an assignment from the group as it saw it"
     REFUSED = "wanted to claim a partition that another owned"
     RETRIED = "an attempt to rebalance failed; it will be tried again"
     GAVE_UP = "no more attempts: it owns nothing until the group changes again"

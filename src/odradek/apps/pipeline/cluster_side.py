@@ -59,7 +59,7 @@ def create_outputs(pipeline: Pipeline) -> list[str]:
 
 
 class EndsWatch:
-    """End offsets of the topics that are read, for the lag. Keeps its last knowledge when nobody answers."""
+    """End offsets of the topics that are read, for the lag. Keeps the last known ones when no broker answers."""
 
     def __init__(self, pipeline: Pipeline) -> None:
         self._client = ClusterClient(pipeline.bootstrap, client_id=_CLIENT_ID, timeout_ms=5_000)

@@ -4,7 +4,7 @@ For any streaming query on topics, through `format("odradek")` or Spark's own co
 
     spark.streams.addListener(GroupListener("127.0.0.1:9092"))
 
-Then query `revenue` shows as group `spark-revenue`, with lag, in every tool. Spark's listener bus waits for nobody
+Then query `revenue` shows as group `spark-revenue`, with lag, in every tool. Spark's listener bus does not wait
 here: a report is put down and picked up by a thread of our own; of several that wait, only the last of a query counts.
 """
 

@@ -77,9 +77,9 @@ def replay(pipeline: Pipeline, *, from_offset: str | None, from_time: str | None
 
 
 def retire_replayed(pipeline: Pipeline, identity: Identity) -> dict[str, int]:
-    """Takes out of the tables what the generation computes again: how many batches of each.
+    """Remove from the tables the batches that the generation computes again; return how many of each.
 
-    By a replay, and by every run after it: one that died on its way has left batches that would be there twice.
+    Called by a replay and by every later run: a killed replay leaves batches that would be duplicated.
     """
     replayed = _replayed(pipeline, identity.generation, identity.starting)
     for sink in _tables(pipeline):

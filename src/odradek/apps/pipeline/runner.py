@@ -1,4 +1,4 @@
-"""`odradek pipeline run`: from the project to running queries, until they are done or somebody says stop.
+"""`odradek pipeline run`: from the project to running queries, until they end or are stopped.
 
 One run per project at a time, kept by a lock that the system takes back when the process dies.
 """
@@ -152,7 +152,7 @@ class Run:
                 self._with_spark(stop)
         except BaseException as error:
             if stop.asked and isinstance(error, FatalError | KeyboardInterrupt):
-                return  # whoever asked for the end may have ended Spark's process too
+                return  # the signal may have ended Spark's process, too
             state, reason = FAILED, str(error) or type(error).__name__
             raise
         finally:

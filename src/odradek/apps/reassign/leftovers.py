@@ -22,7 +22,7 @@ class Leftover:
     uncleared: frozenset[Entity]
     """Throttles of dead brokers; or, while moves are under way, needed still."""
     under_way: frozenset[TopicPartition]
-    """Moves that go on without anybody who follows them."""
+    """Moves in progress that no command follows."""
 
     @property
     def is_interrupted(self) -> bool:

@@ -1,4 +1,4 @@
-"""Reads a cluster for the planner: who lives, who holds what, how large it is, and how much room there is."""
+"""Reads a cluster for the planner: live brokers, their replicas with sizes, and free disk space."""
 
 from odradek.apps.reassign.core.view import BrokerView, ClusterView, PartitionView
 from odradek.base.errors import KafkaError

@@ -25,7 +25,7 @@ from odradek.base.value_classes import dataclass
 # Neither compared nor printed: the values hold secrets, and generating those methods costs milliseconds at start.
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class BrokerConfig:
-    # who the broker is
+    # identity of the broker
     broker_id: int
     broker_id_generation_enable: bool
     reserved_broker_max_id: int
@@ -282,7 +282,7 @@ def _connection_overrides(values: Mapping[str, ConfigValue]) -> dict[str, int]:
 
 
 def _queued_max_request_bytes(originals: Mapping[str, str], values: Mapping[str, ConfigValue]) -> ConfigValue:
-    """Our default budget must not refuse a larger `socket.request.max.bytes` that somebody asked for."""
+    """The default budget must not be below a larger `socket.request.max.bytes` that is configured."""
     queued, largest = values["queued.max.request.bytes"], values["socket.request.max.bytes"]
     assert isinstance(queued, int)
     assert isinstance(largest, int)

@@ -1,6 +1,6 @@
 """Classes of Kafka for OAUTHBEARER that settings name. None is loaded: each name says which of our own code is meant.
 
-The name of an unsecured handler is the only way to unsecured tokens, which anybody can make.
+Unsecured tokens, which any client can make, need the name of an unsecured handler.
 """
 
 from collections.abc import Mapping

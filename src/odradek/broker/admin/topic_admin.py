@@ -47,7 +47,7 @@ class ImageWait(DelayedOperation, Generic[T]):
     """Wait for a metadata image. `missing` returns the parts that an image lacks; `answer` gets the parts still missing
     at the end."""
 
-    KEY = "image"  # every image may bring what somebody waits for
+    KEY = "image"  # every image may complete a waiting request
 
     __slots__ = ("_answer", "_metadata", "_missing")
 

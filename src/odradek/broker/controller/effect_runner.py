@@ -94,7 +94,7 @@ def _reading(store: ZkStore) -> dict[type, Callable[[Any], Any]]:
 
 
 def _writing(store: ZkStore, term: ControllerTerm) -> dict[type, Callable[[Any], Any]]:
-    """Each fenced by the term."""
+    """Write nodes, each fenced by the controller epoch."""
     return {
         effects.CreatePartitionStates: lambda e: store.partition_states.create_partition_states(e.states, term),
         effects.UpdatePartitionStates: lambda e: store.partition_states.update_partition_states(e.states, term),

@@ -1,4 +1,4 @@
-"""Addresses whose connection attempts the kernel drops before anybody accepts them, each for a while.
+"""Addresses whose connection attempts the kernel drops before they are accepted, each for a limited time.
 
 A flood of connections fills the queue of the listening socket, in which those of others wait too: held or refused one
 by one, its connections would still be accepted one by one. A filter on the socket (classic BPF, which needs no rights)

@@ -97,7 +97,7 @@ class Connection:
         self.producer_memory: object = None
         """State of the producers on this connection, for the API layer."""
         self.peer_closed = False
-        """The client closed its side before its last requests were read: nobody waits for their answers."""
+        """The client closed its side before its last requests were read: it does not wait for their answers."""
         self.closed = False
 
         # From here on the processor's.

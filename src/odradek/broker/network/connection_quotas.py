@@ -16,7 +16,7 @@ from odradek.broker.quotas.core.address_limits import AddressLimits
 from odradek.broker.quotas.core.sampled_rate import SampledRate
 
 ADDRESSES_MAX = 10_000
-"""Beyond so many, those that nobody came from lately are forgotten, and then the oldest."""
+"""Maximum number of addresses in memory: beyond it, those without recent connections are dropped, then the oldest."""
 
 
 class AddressRates:
@@ -29,7 +29,7 @@ class AddressRates:
         self._rates: dict[str, SampledRate] = {}
 
     def come(self, address: str, now_ms: int) -> int:
-        """One more from there: 0 if it may, else for how long none may. Who is turned away doesn't count."""
+        """Count a connection and return 0, or return the time for which none is allowed."""
         limit = self._limits.of(address)
         if limit is None:
             return 0

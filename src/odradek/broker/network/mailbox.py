@@ -17,7 +17,7 @@ class Mailbox:
         self.owner_sleeps = False
         """The owner sets it before it looks for posts for the last time, so that none is missed."""
         self.is_closed = False
-        """The owner's thread has ended: whoever posts carries it out."""
+        """The owner's thread has ended: the posting thread carries the action out."""
         self.posts: deque[tuple[Callable[..., None], tuple[object, ...]]] = deque()
         """Posted actions in their order; the mailbox alone changes them."""
         weakref.finalize(self, os.close, self.fd)  # not earlier: a late post may still write to it

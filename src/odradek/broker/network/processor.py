@@ -344,7 +344,7 @@ class Processor:
     # closing
 
     def _close(self, connection: Connection, reason: str | None) -> None:
-        """`reason` is None where the client closed first, which is no news."""
+        """`reason` is None if the client closed the connection; then nothing is logged."""
         if connection.closed:
             return
         connection.closed = True
@@ -362,7 +362,7 @@ class Processor:
             self._close(other, "its client held up others")
 
     def _end_failed(self, fd: int, error: Exception) -> None:
-        """End the connection that can't be served: what nobody foresaw about it must not end the others."""
+        """Close a connection after an unexpected exception, which must not end the other connections."""
         if fd == self._mailbox.fd:
             raise error
         log.exception("connection failed", fd=fd)

@@ -214,7 +214,7 @@ class RequestReader:
         return True
 
     def _begin_unread(self, connection: Connection) -> None:
-        """A turn is bounded, so that one who sends many long requests at once doesn't hold up the others."""
+        """A turn is bounded, so that a client with many long requests does not block the others."""
         self.serving = connection
         unread = connection.unread
         turn_ends_ns = monotonic_ns() + _TURN_NS if len(unread) > 1 else NEVER_NS

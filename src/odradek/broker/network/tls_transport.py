@@ -1,7 +1,7 @@
 """TLS on one connection: handshake, records in, records out. Belongs to the connection's processor, never blocks.
 
 Steps of the handshake cost signatures and run elsewhere (`handshake_pool`): the processor begins a step, does nothing
-with the connection but close it, and is told of the step's end.
+with the connection but close it, and is notified of the step's end.
 
 The frame reader and the outbox of a TLS connection are those of a plain one with a `TlsTransport` in the place of the
 socket; so a plain connection pays nothing. File slices are read and encrypted here: sendfile would need a kernel that
@@ -223,7 +223,7 @@ class TlsTransport:
             if not self._arrived():
                 self._tls.unwrap()
         finally:
-            detach(self._tls)  # else a client that still sends would not be told
+            detach(self._tls)  # else a client that still sends would not be notified
 
     def _arrived(self) -> int:
         """Return the bytes that the kernel has for the connection."""

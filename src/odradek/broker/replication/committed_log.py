@@ -45,7 +45,7 @@ class CommittedLog:
     @property
     def end_is_known(self) -> bool:
         """Return whether the watermark is at least that of the leader before (KIP-207): a new leader learns from its
-        followers how much is committed, and an end that it told before would go back."""
+        followers how much is committed, and an end that it has sent before would decrease."""
         start = self.epoch_start_offset
         return start is None or start <= self.high_watermark
 

@@ -68,7 +68,7 @@ class DirectoryMove:
         )
 
     def step(self) -> int | None:
-        """Copies a piece or finishes; how many milliseconds to wait before the next step, None: there is none.
+        """Copy a piece, or finish. Return the milliseconds until the next step; None after the last one.
 
         KafkaError when a disk fails.
         """

@@ -185,7 +185,7 @@ class Partition:
             return self._write(checked, size, may_begin_anywhere, guard)
 
     def append_own(self, records: memoryview, *, acks: int, guard: VerificationGuard | None = None) -> Appended:
-        """Write what a coordinator of this broker has to remember."""
+        """Append the records of a coordinator of this broker."""
         with self.lock:
             self._check_may_append(acks)
             checked = self.log.check(records, self._own_rules)

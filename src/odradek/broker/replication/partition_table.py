@@ -352,7 +352,7 @@ class PartitionTable:
                 outcomes[tp] = error
         self._deletes.try_complete_else_watch(DelayedDelete(timeout_ms, outcomes, awaited, done), list(awaited))
 
-    # ---- those who wait
+    # ---- waiting requests
 
     def wake(self, tp: TopicPartition) -> None:
         """Complete operations that wait for a change of the partition."""

@@ -43,7 +43,7 @@ Request = Callable[[KazooClient], Any]
 IN_FLIGHT_MAX = 500
 # Of a session's timeout a third is for finding a server that answers, but a server under load gets this long.
 _CONNECT_SECONDS_MIN = 2.0
-# Who waits patiently looks this often whether the session was closed meanwhile.
+# How often a wait without a time limit checks whether the session was closed.
 _PATIENCE_SECONDS = 1.0
 _LOST = (ConnectionLoss, SessionExpiredError, OperationTimeoutError)
 

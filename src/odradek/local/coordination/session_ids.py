@@ -1,7 +1,7 @@
 """Ids and passwords of sessions.
 
 An id begins with the time of the server's start, so that no id is given twice. A password is derived from the id with a
-secret that stays in the server's directory: nobody else can take up a session.
+secret that stays in the server's directory: no other client can take over a session.
 """
 
 import hashlib

@@ -23,7 +23,7 @@ from odradek.local.coordination.transaction_log import sync_directory, zxid_of
 
 _HEADER = struct.pack(">4siq", b"ZKSN", 2, -1)
 _OPEN_NUMBER = -1
-"""The number of the ACL that allows everything to everybody, which no file lists."""
+"""The number of the ACL that allows everything to all clients, which no file lists."""
 
 
 @dataclass(frozen=True, slots=True)

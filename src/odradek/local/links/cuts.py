@@ -16,7 +16,7 @@ class CutFrom(StrEnum):
 Cuts: TypeAlias = Mapping[int, frozenset[CutFrom]]
 """Brokers that are cut off, each with the parts that it can't reach."""
 Node: TypeAlias = int | None
-"""A broker, or ZooKeeper as None: who is reached by a link."""
+"""The target of a link: a broker, or None for ZooKeeper."""
 
 
 def is_cut(cuts: Cuts, source: int | None, node: Node) -> bool:

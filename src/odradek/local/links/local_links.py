@@ -1,6 +1,6 @@
 """The links of a local cluster, kept in its directory.
 
-DIR/links/plan.json           who is reached where
+DIR/links/plan.json           addresses of the targets
 DIR/links/cuts.json           what is cut at the moment
 DIR/links/relay.log, .pid     the relay's output and process
 """

@@ -1,6 +1,6 @@
 """Process at the other end of a connection of this machine, as Linux tells it.
 
-All brokers come from 127.0.0.1; what tells them apart is who holds the socket.
+All brokers connect from 127.0.0.1; the process that owns the socket distinguishes them.
 """
 
 import os

@@ -12,9 +12,9 @@ class CreatableRenewers(Struct):
 
 
 class CreateDelegationTokenRequest(Request, key=38, versions="0-3", flexible="2+"):
-    owner_principal_type: str | None = string("3+", nullable="3+")  # None: who asks
-    owner_principal_name: str | None = string("3+", nullable="3+")  # None: who asks
-    renewers: list[CreatableRenewers] = array(CreatableRenewers)  # who besides the owner may renew it
+    owner_principal_type: str | None = string("3+", nullable="3+")  # None: the requester
+    owner_principal_name: str | None = string("3+", nullable="3+")  # None: the requester
+    renewers: list[CreatableRenewers] = array(CreatableRenewers)  # principals besides the owner that may renew it
     max_lifetime_ms: int = int64()  # -1: as the broker is configured
 
 

@@ -55,7 +55,7 @@ class PartitionHistory:
             raise Violation(self._contradictions[0])
 
     def check_log(self, broker_id: int, life: object, log: PartitionLog, replica: Replica | None) -> None:
-        """Check a log of the broker in this life of it, and the replica if it has a role already."""
+        """Check a log of the running broker, and the replica if it has a role already."""
         reading = self._readings.get(broker_id)
         if reading is None:
             reading = self._readings[broker_id] = LogReading()

@@ -1,4 +1,4 @@
-"""kafka-consumer-perf-test: reads records as a member of a group and tells how fast."""
+"""kafka-consumer-perf-test: reads records as a member of a group and prints the speed."""
 
 import random
 import time

@@ -101,7 +101,7 @@ class Given:
 
 class OptionTable:
     def __init__(self, purpose: str, *options: Option, commands: Mapping[str, str] = MappingProxyType({})) -> None:
-        """`commands`: words that stand among the options, of which one is given; each with its help."""
+        """`commands`: command words, each with its help. A command line contains exactly one of them."""
         self.purpose = purpose
         self.commands = commands
         self.options = {option.name: option for option in options}

@@ -122,7 +122,7 @@ async def _delete(console: Console, key: str) -> None:
     acls = console.acls.want().value or ()
     acl = next((acl for acl in acls if acl_key(acl) == key), None)
     if acl is None:
-        return  # somebody else has deleted it
+        return  # it was deleted in the meantime
     dialog = ChangeDialog("Delete the ACL", "Delete", danger=True)
     dialog.says(lambda: f"No longer holds: {acl_sentence(acl)}")
 

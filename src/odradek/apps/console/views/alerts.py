@@ -1,4 +1,4 @@
-"""Alerts: conditions of a cluster that need somebody, with the moments at which they began and ended."""
+"""Alerts: conditions of a cluster that need attention, with the moments at which they began and ended."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -153,7 +153,7 @@ class ManyTransactions:
                     time.sleep(LOOK_S)
 
     def _ask(self, request: Callable[[Producer], Request], error_of: Callable[[Any], ErrorCode]) -> list[Any]:
-        """Ask in the name of each until none is told to ask again; the answers in the order of the producers."""
+        """Send a request of each until none has to be retried; return the answers in the order of the producers."""
         answers: dict[str, Any] = {}
         waiting = self._producers
         deadline = time.monotonic() + WAIT_S_MAX

@@ -39,7 +39,7 @@ def election(
                 elections.append(naive_election(ensemble, count))
                 tell(f"{count} partitions, elected by the controller …")
                 elections.append(controller_election(ensemble, directory / f"cluster-{count}", count))
-                # after each: whoever breaks off keeps what there is
+                # after each: an interrupted run keeps its results
                 out.write_text(html_report(elections))
     print(text_report(elections))
     print(f"\nPlots: {out}")

@@ -73,7 +73,7 @@ def rebalance(options: RebalanceOptions) -> None:
                 so_far = f"{number} of {len(runs)}, design {design}, {members} members"
                 experiment = Experiment(design, members, setting, options.patience, partial(_tell_phase, tell, so_far))
                 outcomes[design, members] = experiment.run()
-                # after each: whoever breaks off keeps what there is
+                # after each: an interrupted run keeps its results
                 options.out.write_text(html_report(outcomes, facts))
     print(text_report([phase for outcome in outcomes.values() for phase in outcome.phases]))
     print(f"\n{' '.join(facts)}\nPlots: {options.out}")

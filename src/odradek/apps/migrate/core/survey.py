@@ -12,7 +12,7 @@ class BrokerSettings:
     values: Mapping[str, str | None]
     """The value in force of each key that the broker shows; None where it is unset or hidden."""
     chosen: frozenset[str]
-    """The keys that somebody has set, in server.properties or while the broker runs."""
+    """Keys that are set, in server.properties or dynamically."""
     api_keys: frozenset[int]
 
 

@@ -92,7 +92,7 @@ def _may_move(layout: Layout, tp: TopicPartition, source: int, target: int) -> b
 
 
 def balance_leaders(layout: Layout) -> None:
-    """Changes only who is preferred; nothing is copied.
+    """Change the preferred leaders only; nothing is copied.
 
     Where the fullest and the emptiest share no partition, the leadership goes by way of others: fullest → a → emptiest.
     """
@@ -102,7 +102,7 @@ def balance_leaders(layout: Layout) -> None:
 
 
 def _chain_of_leaders(layout: Layout) -> list[tuple[TopicPartition, int]] | None:
-    """(partition, who shall be preferred), from a broker to one that leads at least two fewer."""
+    """(partition, new preferred leader), from a broker to one that leads at least two fewer."""
     leads = layout.preferred()
     led: dict[int, list[TopicPartition]] = {}
     for tp, held in layout.replicas.items():

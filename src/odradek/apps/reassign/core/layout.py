@@ -1,4 +1,4 @@
-"""Replicas on brokers while a plan is being made: who holds what, how loaded each is, which racks are used. Pure."""
+"""Replicas on brokers while a plan is being made: the replicas of each broker, their load, the racks in use. Pure."""
 
 from collections import Counter, defaultdict
 from collections.abc import Mapping
@@ -84,7 +84,7 @@ class Layout:
     # --- racks ---------------------------------------------------------------------------------------------------
 
     def rack_count(self, replicas: tuple[int, ...]) -> int:
-        """Number of racks of these brokers. A broker whose rack nobody knows is in none."""
+        """Number of racks of these brokers. A broker without a known rack is in none."""
         return len({self._racks[broker] for broker in replicas if broker in self._racks})
 
     def keeps_racks(self, tp: TopicPartition, source: int, target: int) -> bool:
@@ -110,7 +110,7 @@ class Layout:
         return self._unselected_leaders + Counter(replicas[0] for replicas in self.replicas.values())
 
     def prefer(self, tp: TopicPartition, broker: int) -> None:
-        """Puts it first, by changing places with who was."""
+        """Make it the first replica, by an exchange with the present first one."""
         held = list(self.replicas[tp])
         place = held.index(broker)
         held[0], held[place] = held[place], held[0]

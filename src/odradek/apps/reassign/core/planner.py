@@ -72,7 +72,7 @@ def _check_brokers(view: ClusterView, goal: Goal) -> None:
 
 
 def _may_stay(view: ClusterView, goal: Goal) -> frozenset[int]:
-    """A dead broker keeps its replicas unless somebody says otherwise: it may come back."""
+    """A dead broker keeps its replicas unless it is to be removed: it may come back."""
     holders = {broker for partition in view.partitions.values() for broker in partition.replicas}
     return (goal.brokers if goal.brokers is not None else frozenset(holders | view.brokers.keys())) - goal.drain
 

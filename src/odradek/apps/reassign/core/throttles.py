@@ -1,7 +1,7 @@
 """The settings by which copying is held back, as Kafka's kafka-reassign-partitions makes them. Pure.
 
 Each broker that sends or receives gets two rates; each topic names the replicas to which they apply, as
-`partition:broker`: on the side of those who have the partition (`leader.…`) and of those who get it (`follower.…`).
+`partition:broker`: for brokers that have the partition (`leader.…`) and for brokers that get it (`follower.…`).
 """
 
 from collections.abc import Iterable, Mapping

@@ -14,7 +14,7 @@ log.cleaner.backoff.ms
 log.cleaner.dedupe.buffer.size
     Memory for the tables of keys, shared by all cleaner threads. Each thread needs more than a mebibyte.
 log.cleaner.delete.retention.ms
-    How long a tombstone stays in a compacted topic, so that readers who began before can still see it.
+    How long a tombstone stays in a compacted topic, so that readers that began before it still see it.
 log.cleaner.enable
     Whether compaction runs at all. Without it topics with cleanup.policy=compact only grow.
 log.cleaner.io.buffer.load.factor
@@ -86,7 +86,7 @@ log.roll.ms
 log.segment.bytes
     The size at which a segment is closed and the next one begun.
 log.segment.delete.delay.ms
-    How long a deleted segment's files stay, renamed, for those who still read them.
+    How long a deleted segment's files stay, renamed, for fetches that still read them.
 message.max.bytes
     The largest batch that is accepted, after compression. Topics can have their own limit.
 min.insync.replicas

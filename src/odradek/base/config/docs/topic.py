@@ -15,7 +15,7 @@ compression.zstd.level
 delete.retention.ms
     How long a tombstone stays after compaction, which is how long a reader may take from the start to see it.
 file.delete.delay.ms
-    How long a deleted file stays, renamed, for those who still read it.
+    How long a deleted file stays, renamed, for fetches that still read it.
 flush.messages
     After how many messages the log is forced to disk: 1 is after each batch. Normally left to the operating system.
 flush.ms

@@ -74,8 +74,8 @@ def fetch(request: FetchRequest, ctx: RequestContext) -> Response | Outcome:
 
 
 def _authorized(targets: list[FetchTarget], terms: FetchTerms, ctx: RequestContext) -> list[FetchTarget]:
-    """Refuses the targets that the principal may not read, in this answer and not in the session. Who says that it is
-    a follower, and may not be one, gets nothing, also not the follower's place among the sessions."""
+    """Refuse the targets that the principal may not read, in this response and not in the session. A client that
+    claims to be a follower without the right gets nothing, and its session is not that of a follower."""
     if ctx.is_from_broker:
         return targets
     if terms.replica_id >= 0:

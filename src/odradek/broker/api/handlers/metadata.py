@@ -1,4 +1,4 @@
-"""Metadata (key 3): the brokers, the controller, and who leads which partition.
+"""Metadata (key 3): the brokers, the controller, and the leaders of partitions.
 
 Versions 0-12. v0 asks for all topics with an empty list, v1+ with null; v4 lets the client forbid auto-creation; v10
 adds topic ids, v12 asks by them (earlier, that is an INVALID_REQUEST). A topic that is to be created by asking is

@@ -93,8 +93,7 @@ def _is_eligible(context: ControllerContext, broker_id: int, epoch_seen: int) ->
 def _write(
     context: ControllerContext, approved: Mapping[TopicPartition, LeaderAndIsr]
 ) -> Decision[Mapping[TopicPartition, LeaderAndIsr]]:
-    """Write the states. → the written ones. Who lost a race is read again, so that the next request finds what there
-    is."""
+    """Write the states. → the written ones. A state that lost a race is read again, for the next request."""
     if not approved:
         return {}
     written: Mapping[TopicPartition, LeaderAndIsr] = yield UpdatePartitionStates(approved)

@@ -116,7 +116,7 @@ class ControllerContext:
         for held in (self.to_delete, self.ineligible_for_deletion, self.deletion_begun):
             held.discard(topic)
 
-    # --- who lives -----------------------------------------------------------------------------------------------
+    # --- live brokers -----------------------------------------------------------------------------------------------
 
     def live_brokers(self) -> set[int]:
         """Brokers that may lead: registered and not shutting down."""

@@ -22,7 +22,7 @@ from odradek.model.topology import LeaderAndIsr, PartitionReplica, TopicPartitio
 
 
 def isr_changes_notified(context: ControllerContext, event: IsrChangesNotified) -> Decision[None]:
-    """The notices go last: who dies before that leaves them to the next controller."""
+    """The notices are deleted last: if the controller dies before that, the next one reads them."""
     yield Watch(children=(IsrChanges.path,))
     names, changed = yield ReadIsrNotifications()
     if not names:

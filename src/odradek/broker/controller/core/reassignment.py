@@ -26,7 +26,7 @@ from odradek.model.topology import ReplicaAssignment, TopicPartition
 def asked(context: ControllerContext, event: ReassignmentsAsked) -> Decision[None]:
     """The latest wish counts: it also takes the partition out of the node that older tools write."""
     replaced = tuple(tp for tp in event.wanted if tp in context.reassigning)
-    if replaced:  # whether its new replicas may be dropped depends on who is in sync now
+    if replaced:  # whether its new replicas may be dropped depends on the present ISR
         context.states.update((yield ReadPartitionStates(replaced)))
     results: dict[TopicPartition, KafkaError | None] = {}
     wanted: dict[TopicPartition, ReplicaAssignment] = {}

@@ -7,10 +7,11 @@ With O the replicas that it had and T those that are wanted, the topic's node go
     O  →  replicas T∪O, adding T−O, removing O−T  →  T
 
 1. Begin. Replicas that only an earlier reassignment, now replaced or cancelled, was adding are stopped and deleted;
-   then the topic's node is written. In this order: who dies in between leaves the earlier one, which is resumed.
+   then the topic's node is written. In this order: if the controller dies in between, the next one resumes the earlier
+   reassignment.
 2. Wait, until T is all alive and in the ISR. The leader epoch is raised so that all of T∪O learn of one another, the
    new ones start to follow. Each change of the ISR asks again.
-3. Complete. The leader moves into T if it isn't there; those who don't stay leave the ISR and delete their logs; the
+3. Complete. The leader moves into T if it isn't there; replicas outside of T leave the ISR and delete their logs; the
    topic's node is written last, since it is the only place that knows of them. Where no replica of T can lead, the
    partition stays as it is until one of T comes back.
 

@@ -36,7 +36,7 @@ log = get_logger(__name__)
 PartitionErrors = dict[TopicPartition, ErrorCode]
 
 UNSTABLE: Final = CommittedOffset(-1, NO_EPOCH, "", -1)
-"""Instead of a position that is about to change, for those who ask for nothing but sure ones."""
+"""In place of a position that may still change, for requests with require_stable."""
 
 _MINUTE_MS = 60_000
 _FORGOTTEN_TOGETHER = 1_000  # groups

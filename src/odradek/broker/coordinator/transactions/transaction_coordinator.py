@@ -356,7 +356,7 @@ class TransactionCoordinator:
                 before, entry.transaction = entry.transaction, to
                 self._stories.moved(entry, before, why)
             elif entry.transaction.producer_epoch == NO_PRODUCER_EPOCH:
-                # never written: as if nobody had asked
+                # never written: as if it had not been requested
                 entry.is_gone = True
                 entry.answers.append(partial(self._table.forget, entry))
             entry.answers.append(partial(answer, client_error(error), to))

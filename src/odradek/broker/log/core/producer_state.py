@@ -228,7 +228,7 @@ class ProducerStates:
     # -- keeping ------------------------------------------------------------------------------------------------
 
     def load(self, entries: Iterable[ProducerEntry], end_offset: int, now_ms: int) -> None:
-        """Starts over from a snapshot."""
+        """Replace the state by a snapshot."""
         self.clear(end_offset)
         for entry in entries:
             if self._is_expired(entry, now_ms):

@@ -351,7 +351,7 @@ def _recompress(batch: memoryview, header: BatchHeader, rules: BatchRules, budge
 
 
 def _convert(records: memoryview, rules: BatchRules, now_ms: int, budget: CheckBudget) -> CheckedBatch:
-    """A set of magic 0 or 1 becomes one batch of magic 2: this broker's logs hold nothing older."""
+    """Convert a message set of magic 0 or 1 to one batch of magic 2: producers add nothing older to a log."""
     messages = read_message_set(
         records,
         max_message_bytes=rules.max_message_bytes,

@@ -106,7 +106,7 @@ class LogCopy:
 
 
 def common_end(source: PartitionLog, future: PartitionLog) -> int:
-    """Up to where the copy has what its source has. It may lie outside of either."""
+    """Offset up to which the copy equals its source. It may be outside of both logs."""
     end = future.log_end_offset
     for epoch, start in reversed(future.epochs.entries):
         if start >= end:

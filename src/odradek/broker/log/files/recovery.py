@@ -139,7 +139,7 @@ def rebuild_producers(
             snapshots.take(states, sync=sync)
         try:
             _replay_segment(states, segment, max(start, segment.base_offset))
-        except KafkaError as error:  # it was right when fsync confirmed it: who reads the broken batch is told
+        except KafkaError as error:  # it was correct at the fsync: a reader of the batch gets an error
             log.error("producers forgotten because of a broken batch", path=str(segment.path), reason=str(error))
             states.clear(segment.end_offset)
             states.forgotten_up_to = EVERY_PRODUCER

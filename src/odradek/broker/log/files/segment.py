@@ -132,7 +132,7 @@ class Segment:
         """Becomes the segment that is appended to."""
         self._active = True
         OPEN_FILES.discard(self)
-        self._file = None  # a partition that nobody uses needs no descriptor
+        self._file = None  # a partition that is not in use needs no descriptor
         self.limit_indexes(config.segment_index_bytes)
 
     def limit_indexes(self, max_bytes: int) -> None:

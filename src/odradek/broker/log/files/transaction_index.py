@@ -20,7 +20,7 @@ class TransactionIndex:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self._count: int | None = None  # whole entries in the file; None: nobody has looked yet
+        self._count: int | None = None  # whole entries in the file; None: not read yet
         self._newest = -1  # the last offset of the last entry, as far as the writer has looked
 
     def __len__(self) -> int:

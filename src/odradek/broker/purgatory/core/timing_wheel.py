@@ -13,7 +13,7 @@ A timer for 4 is beyond wheel 1 and goes to bucket [3–5]. At time 3 that bucke
 the timer moves to its bucket [4], and is exactly on time at 4. A timer for 4 that is added at time 3 goes there
 directly.
 
-Buckets that hold something are in a heap by their time, so that nobody has to visit every tick. The wheel is pure: it
+Buckets that hold something are in a heap by their time, so that empty ticks are never visited. The wheel is pure: it
 knows no clock and no lock.
 """
 

@@ -1,6 +1,6 @@
 """Changes that cost tokens: the bucket fills at a rate and holds so many seconds' worth. Pure.
 
-It may be overdrawn by one taker, who is let through while anything is left; then all wait until it is above zero again.
+A request is admitted while any tokens are left, and may overdraw the bucket; then all wait until it is above zero.
 So something larger than the bucket is possible, and paid for afterwards.
 """
 

@@ -28,7 +28,7 @@ class Kind(StrEnum):
     MOVE = "state"  # of a state machine: partition or replica
     SEND = "send"  # a request to a broker
     CHANNEL = "channel"  # to a broker, opened or closed
-    ANSWER = "response"  # to who asked
+    ANSWER = "response"  # to the requester
     LATER = "deferred"  # an event that was scheduled
     REPORT = "report"  # what a person should know
     ISR = "isr"  # a leader wants to change its ISR
@@ -80,7 +80,7 @@ class Entry:
     version: int | None = None
     """Version of the partition's state node."""
     peer: int | None = None
-    """The other broker: to whom a request goes, or who asked."""
+    """The other broker: the receiver of a request, or its sender."""
     partitions: tuple[str, ...] | None = None
     """Whom a request or an event names; the first of them where there are many."""
     count: int | None = None

@@ -8,7 +8,7 @@ from odradek.protocol.compression import Codec
 from odradek.protocol.record_batch import TimestampType
 
 _DEFAULTS = LogConfig()
-# "producer" isn't here: it means to leave the codec to whoever produces.
+# "producer" isn't here: it means that the producer chooses the codec.
 _CODECS = {"uncompressed": Codec.NONE} | {codec.name.lower(): codec for codec in Codec if codec}
 
 

@@ -15,7 +15,7 @@ When leadership has moved, the batch before the gap may have been refused by the
 on its way here: librdkafka may send the batch behind it first. So where leadership may have moved, a gap gets the
 benefit of the doubt a few times, as NOT_LEADER_OR_FOLLOWER, before it is out of order. So does the first batch of a
 producer that is not known and may have been, before it is believed. A leader of several replicas can't know that
-leadership has not moved: it may have gone away and come back before this broker was told.
+leadership has not moved: it may have moved away and back before this broker received a request.
 """
 
 from typing import Final, NamedTuple, TypeAlias

@@ -92,7 +92,7 @@ class IsrChanges:
             return [] if self._stopped else list(self._waiting.values())
 
     def make(self, changes: Sequence[IsrChange], on_answer: OnAnswer) -> bool:
-        """One round; answers whether all were settled."""
+        """Send one round of proposals; return whether all of them are settled."""
         answers = self._way.make(changes)
         settled = True
         for change in changes:

@@ -19,7 +19,7 @@ class MetricsAccess:
     wrap: Callable[[socket.socket], socket.socket] | None = None
     """Makes TLS of an accepted connection; None: no TLS."""
     login: str | None = field(default=None, repr=False)
-    """USER:PASSWORD; None: everybody reads them."""
+    """USER:PASSWORD; None: no login is needed."""
 
     @property
     def scheme(self) -> str:

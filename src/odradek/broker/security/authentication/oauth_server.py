@@ -33,7 +33,7 @@ def unsecured_tokens(rules: TokenRules, now_ms: Callable[[], int]) -> Validate:
 
 
 class OAuthBearerServer:
-    may_block = True  # a signature is a tenth of a millisecond, for whoever asks
+    may_block = True  # the check of a signature takes a tenth of a millisecond
 
     def __init__(self, validate: Validate) -> None:
         self._validate = validate

@@ -134,7 +134,7 @@ class SaslSession:
         return True
 
     def evaluate(self, token: bytes) -> Evaluated:
-        """AuthenticationFailed: the client isn't who it says."""
+        """AuthenticationFailed: the client has not proved its identity."""
         if self.state is not SaslState.TOKEN or self._server is None:
             raise IllegalSaslState("a token is not expected now")
         try:

@@ -78,7 +78,7 @@ class AclAuthorizer:
         return 0 if self._state is None else sum(len(entries or ()) for entries in self._state.acls.values())
 
     def set_acls(self, acls: Acls, *, everything: bool = True) -> None:
-        """Decide by these from now on; without `everything` the ACLs of other patterns stay.
+        """Use these ACLs from now on; without `everything`, the ACLs of other patterns stay.
 
         One caller at a time. A resource whose ACLs can't be read (None) is denied to all but super users.
         """

@@ -94,6 +94,6 @@ class AclNodes:
         return list(changed), newest
 
     def purge_acl_changes(self, now_ms: int) -> None:
-        """Removes the notices that every broker has had the time to see."""
+        """Remove notices that are old enough for every broker to have read them."""
         for root in AclChanges.roots.values():
             self._access.purge(root, now_ms, AclChanges.kept_ms)

@@ -1,4 +1,4 @@
-"""/brokers/ids and /brokers/seqid: who lives, and where."""
+"""/brokers/ids and /brokers/seqid: live brokers and their addresses."""
 
 import re
 from collections.abc import Mapping

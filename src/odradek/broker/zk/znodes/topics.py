@@ -1,4 +1,4 @@
-"""/brokers/topics: who holds each partition, who leads it and who is in sync."""
+"""/brokers/topics: replicas, leader and ISR of each partition."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ class Topics:
 
 
 class Topic:
-    """A topic's id and who holds its partitions; written before the partitions have any state."""
+    """A topic's id and the replicas of its partitions; written before the partitions have any state."""
 
     @staticmethod
     def path(topic: str) -> str:

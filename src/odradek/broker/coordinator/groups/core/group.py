@@ -49,7 +49,7 @@ LEGAL_FROM: Mapping[GroupState, frozenset[GroupState]] = {
 
 
 class IllegalGroupMove(Exception):
-    """A state that can't follow the present one. Nothing has changed."""
+    """The group can't move from its state to the next one. Nothing has changed."""
 
 
 @dataclass(slots=True)
@@ -77,7 +77,7 @@ class Group:
     def __init__(self, group_id: str, now: Moment) -> None:
         self.id = group_id
         self.state = GroupState.EMPTY
-        self.state_since_ms = now.wall_ms  # NO_TIMESTAMP: written before records told
+        self.state_since_ms = now.wall_ms  # NO_TIMESTAMP: records of old versions lack it
         self.generation = 0
         self.protocol_type: str | None = None
         self.protocol_name: str | None = None

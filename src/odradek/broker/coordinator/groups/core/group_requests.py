@@ -116,7 +116,7 @@ Decision: TypeAlias = Generator[Effect, Stored, None]
 
 @dataclass(frozen=True, slots=True)
 class Joining:
-    """A request to join. `fresh_id` is for those who have no id yet."""
+    """A request to join. `fresh_id` is the id of a member that has none yet."""
 
     member_id: str
     fresh_id: str
