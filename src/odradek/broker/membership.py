@@ -1,8 +1,8 @@
 """Membership of this broker in its cluster: registered, again with each new session, with a controlled shutdown before
 it stops.
 
-A lost connection to ZooKeeper is waited out. A lost session has taken the broker's registration with it: a new one is
-made as soon as there is a session, with a new epoch, which fences requests to the former registration.
+After a lost connection to ZooKeeper it waits. An expired session has removed the broker's registration: the broker
+registers again as soon as there is a session, with a new epoch, which fences requests to the former registration.
 """
 
 import threading

@@ -44,7 +44,7 @@ Exchange = Callable[[bytes], bytes]
 
 
 class AuthenticationRefused(Exception):
-    """The broker doesn't accept the credentials, or can't prove that it knows them. The message says which."""
+    """The broker refuses the credentials, or can't prove that it knows them; the message names the case."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -44,7 +44,7 @@ class LocalCoordinator:
 
     @property
     def server(self) -> EmbeddedZooKeeper:
-        """The server of the kind that was started the last time."""
+        """The server, of the same kind as at the last start."""
         return self._servers[self.kind or CoordinatorKind.APACHE]
 
     def refuse_other(self, wanted: CoordinatorKind | None) -> None:

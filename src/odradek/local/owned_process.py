@@ -57,7 +57,7 @@ class OwnedProcess:
         self._child: Child | None = None
 
     def pid(self) -> int | None:
-        """The process's id while it lives; a stale pid file is as good as none."""
+        """The id of the running process; a stale pid file is ignored."""
         # A child of this very program is known without its command line, which is empty for a moment after the start.
         if self._child is not None and self._child.poll() is None:
             return self._child.pid

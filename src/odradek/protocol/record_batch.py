@@ -18,7 +18,7 @@ A batch is a header of 61 bytes, big-endian, and then its records, which may be 
     57     4  record_count
     61        records
 
-Base offset and leader epoch lie before the checksum's reach, so an append patches them without touching the CRC.
+The checksum does not cover base offset and leader epoch, so an append patches them without a new CRC.
 The offset, the length and the place of the magic byte are the same in the older formats (`legacy_records`).
 """
 

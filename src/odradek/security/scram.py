@@ -148,7 +148,7 @@ class ScramClient:
         return salted_password(hash_name, self._password, salt, iterations)
 
     def verify(self, server_final_message: bytes) -> None:
-        """ScramError unless the server has shown that it knows the password too."""
+        """Raise ScramError unless the server has proved that it knows the password."""
         found = _SERVER_FINAL.fullmatch(_text(server_final_message))
         if found is None:
             raise ScramError("invalid server-final message")

@@ -33,7 +33,7 @@ class Peers:
     """Brokers that have a request, and what happens at its sender when the connection breaks."""
 
     def disconnect(self, broker: PeerBroker) -> None:
-        """The broker is dead."""
+        """Drop the requests: the broker was killed."""
         broken = [lose for peer, lose in self.served if peer is broker]
         self.served[:] = [each for each in self.served if each[0] is not broker]
         for lose in broken:

@@ -1,4 +1,4 @@
-"""A cluster that has healed and in which nothing fails, while an incident happens: its clients go on."""
+"""A healed cluster without faults, in which an incident happens while clients continue."""
 
 from collections.abc import Callable
 from random import Random

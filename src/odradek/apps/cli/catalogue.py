@@ -11,7 +11,7 @@ from odradek.apps.cli.main import COMMANDS
 
 @dataclass(frozen=True, slots=True)
 class CommandEntry:
-    """`words`: the command, or the noun and the verb. `command` is None for those with a grammar of their own."""
+    """`words`: the command, or the noun and the verb. `command` is None for a command with its own grammar."""
 
     words: tuple[str, ...]
     help: str

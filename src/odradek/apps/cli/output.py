@@ -156,7 +156,7 @@ def print_fields(fields: Row, output: Format, *, title: str = "") -> None:
 def progress(
     description: str, total: int | None, *, unit: str = "records", hidden: bool = False
 ) -> Iterator[Callable[[int], None]]:
-    """Gives a function to tell how much is done, which a bar shows where standard error is a terminal."""
+    """Provide a function that reports progress; a bar shows it if standard error is a terminal."""
     if hidden or not sys.stderr.isatty():
         yield lambda done: None
         return

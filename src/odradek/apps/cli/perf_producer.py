@@ -59,7 +59,7 @@ class PerfProducer:
         self.acknowledged = 0
 
     def run(self, on_progress: Callable[[int], None]) -> float:
-        """Writes everything; calls back with the number of records done so far. The seconds that it took."""
+        """Write all records and return the seconds. The callback gets the number of records so far."""
         with selectors.DefaultSelector() as selector:
             try:
                 self._prepare(selector)

@@ -133,7 +133,7 @@ def status(
     directory: Annotated[Path, Argument(help="A project, or a directory with projects below it.")] = Path(),
     output: FormatOption = Format.TABLE,
 ) -> None:
-    """Show the pipelines here and below, running or not, and how their queries get on. Exit code 1: one has failed."""
+    """Show the pipelines here and below, running or not, and how far their queries are. Exit code 1: one failed."""
     if not directory.is_dir():
         raise FatalError(f"there is no directory {directory}")
     found = list(find_statuses(directory.absolute()))

@@ -29,7 +29,7 @@ class Traffic:
         self._opened.set()
 
     def stop(self) -> Sent:
-        """Ends the sale; everything that was sent is acknowledged then, or this raises why not."""
+        """End the sale. Then everything that was sent is acknowledged; otherwise the reason is raised."""
         self._enough.set()
         self._thread.join()
         self.check()

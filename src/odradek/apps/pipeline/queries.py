@@ -96,7 +96,7 @@ def plan(pipeline: Pipeline) -> list[SinkPlan]:
 
 
 def build(pipeline: Pipeline, views: Views, checkpoint: Checkpoint, generation: int) -> list[Query]:
-    """Plan every query, so that Spark's objections are reported before any query runs."""
+    """Plan every query, so that Spark's errors are reported before any query runs."""
     frames = views.build()
     for sink in pipeline.sinks.values():
         _check(sink, frames[sink.view])

@@ -93,7 +93,7 @@ class OrderMaker:
         }
 
     def _broken(self, now: datetime) -> bytes:
-        """An order broken in one of several ways. It has a number, by which it is found again."""
+        """An order that is invalid in one of several ways. Its number identifies it."""
         order = self._order(now)
         number = order["order_id"]
         ways: Sequence[Callable[[], bytes]] = (

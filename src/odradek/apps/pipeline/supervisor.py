@@ -63,7 +63,7 @@ class Supervisor:
         self._kept = [_Kept(query) for query in queries]
 
     def tend(self) -> bool:
-        """Starts what isn't running and should; called about once a second. Whether there is anything left to do."""
+        """Start queries that should run and don't; called about once a second. Return whether any work is left."""
         for kept in self._kept:
             if kept.running is not None and not kept.running.isActive:
                 self._ended(kept)

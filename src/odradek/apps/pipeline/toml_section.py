@@ -70,7 +70,7 @@ class Section:
         return kind(value)
 
     def mapping(self, key: str) -> dict[str, str]:
-        """A table of texts; what TOML has as number or truth is written as Spark wants it."""
+        """A table of strings; numbers and booleans of TOML are converted to the form that Spark expects."""
         content = self._take(key, {})
         if not isinstance(content, dict) or any(isinstance(value, dict | list) for value in content.values()):
             raise self.wrong(f"{key} is a table of names and values, not {content!r}")

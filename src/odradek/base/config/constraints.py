@@ -28,7 +28,7 @@ _RELEASES = {
 
 
 def check(name: str, value: object, constraint: str) -> None:
-    """Raises ConfigError, naming key and value, when the value is outside the constraint."""
+    """Raise ConfigError with key and value if the value violates the constraint."""
     if constraint == "-" or (problem := _problem(value, constraint)) is None:
         return
     raise ConfigError(f"Invalid value {_shown(value)} for configuration {name}: {problem}")

@@ -23,7 +23,7 @@ def topic_defaults(broker_values: Mapping[str, ConfigValue]) -> dict[str, Config
 
 
 def apply_deprecated_timestamp_limit(values: dict[str, ConfigValue]) -> None:
-    """The older single limit on timestamps holds where the newer two are left at unlimited."""
+    """Apply the older single limit on timestamps if the newer two are unlimited."""
     for newer in ("message.timestamp.before.max.ms", "message.timestamp.after.max.ms"):
         if values[newer] == _UNLIMITED_MS:
             values[newer] = values["message.timestamp.difference.max.ms"]

@@ -38,7 +38,7 @@ class ElectionDue:
 
 @dataclass(frozen=True, slots=True)
 class _Registered:
-    """The broker has (again) a registration: it may stand."""
+    """The broker has registered (again), so it may become a candidate for the controller."""
 
     broker: Broker
 
@@ -117,7 +117,7 @@ class Controller:
 
     @property
     def term(self) -> ControllerTerm | None:
-        """The present term, by which its writes are fenced."""
+        """The present term, which fences its writes."""
         lifecycle = self._lifecycle
         return None if lifecycle is None else lifecycle.term
 

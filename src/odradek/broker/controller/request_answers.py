@@ -59,7 +59,7 @@ def _stopped(broker_id: int, request: StopReplicaRequest, response: StopReplicaR
 
 
 def code_of(number: int) -> ErrorCode:
-    """A broker of another version may know errors that we don't."""
+    """Return the error; a broker of another version may send unknown codes."""
     try:
         return ErrorCode(number)
     except ValueError:

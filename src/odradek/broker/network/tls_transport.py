@@ -261,7 +261,7 @@ class TlsFrameReader(FrameReader):
             reads.transport = None
 
     def _read_decrypted(self, scratch: Scratch) -> list[bytearray]:
-        """Read on until nothing that is decrypted is left."""
+        """Read until no decrypted bytes are left."""
         transport, frames = self._transport, super().read(scratch)
         if transport.is_behind:
             received = self.received

@@ -31,9 +31,9 @@ class DelayedOperation(Timer):
 
     @abstractmethod
     def try_complete(self) -> bool:
-        """Look whether it can be done, and if so answer `self.force_complete()`.
+        """Return `self.force_complete()` if the operation can be completed, otherwise False.
 
-        Several threads may be here at once, and an event may be asked about more than once.
+        Several threads may call it at once, and one event may cause several calls.
         """
 
     def try_complete_for(self, key: Hashable) -> bool:

@@ -203,7 +203,7 @@ class Partition:
             return Appended(result or self.log.nothing_appended(), COMMITTED if is_committed else self.led_since), codes
 
     def begin_verification(self, producer_id: int, producer_epoch: int) -> VerificationGuard | None:
-        """A guard for the first append of a transaction; None: the transaction is open here already."""
+        """Return a guard for the first append of a transaction; None if the transaction is open here already."""
         with self.lock:
             self._check_may_append(0)
             return self.log.producers.begin_verification(producer_id, producer_epoch)
@@ -389,7 +389,7 @@ class Partition:
             return self.is_leader and self._advance_high_watermark()
 
     def delete_records_before(self, offset: int) -> int:
-        """Advance the log start to the offset, -1: to the high watermark. Answers where it starts now."""
+        """Advance the log start to the offset (-1: to the high watermark), and return the new start."""
         with self.lock:
             self.check_epoch(-1, only_leader=True)
             return self.committed.delete_before(offset)

@@ -1,7 +1,7 @@
 """Registration of a broker: the root nodes, the cluster's id, the broker's own id and its znode.
 
 Used by the broker at start, in this order, and again (`register` only) whenever its session was renewed. Ids that were
-generated or found are returned; keeping them in meta.properties is the log's business.
+generated or found are returned; the log keeps them in meta.properties.
 """
 
 import time

@@ -197,7 +197,7 @@ class ZkSession:
         return outcome
 
     def pipeline(self, requests: Sequence[Request], *, until_available: bool = False) -> list[Any]:
-        """Sends as many as may be in flight, then collects: per request its result, or ZooKeeper's error.
+        """Send as many requests as may be in flight, and return the result of each, or ZooKeeper's error.
 
         Without an answer for as long as a connection may take it raises `ZkUnavailable`; with
         `until_available` it waits until ZooKeeper is back, or the session is closed.

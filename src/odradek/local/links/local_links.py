@@ -77,7 +77,7 @@ class LocalLinks:
         return self._process.stop(_STOP_SECONDS_MAX)
 
     def cut(self, broker: int, whom: Iterable[CutFrom]) -> None:
-        """The broker doesn't reach these any more, nor they it."""
+        """Cut all connections between the broker and these targets, in both directions."""
         write_cuts(self._cuts_file, {**self.cuts, broker: frozenset(whom)})
 
     def heal(self, broker: int) -> None:

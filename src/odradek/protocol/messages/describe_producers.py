@@ -1,4 +1,4 @@
-"""DescribeProducers (key 61): the producers that a partition's leader remembers."""
+"""DescribeProducers (key 61): the producers whose state a partition's leader keeps."""
 
 from odradek.protocol.schema import Request, Response, Struct, array, int16, int32, int64, string
 

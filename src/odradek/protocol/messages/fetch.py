@@ -1,7 +1,7 @@
 """Fetch (key 1): read batches from partitions, as consumer or as follower.
 
 v4 transactions, v7 fetch sessions, v9 fencing by leader epoch, v11 reading from the closest replica, v12 truncation by
-epoch, v13 topic ids instead of names, v15 the follower tells its broker epoch.
+epoch, v13 topic ids instead of names, v15 the broker epoch of the follower.
 """
 
 from uuid import UUID

@@ -1,4 +1,4 @@
-"""History of a consumer group: assignments and commits, and the rules that hold of them.
+"""History of a consumer group: assignments and commits, and their invariants.
 
 No partition has two owners in one generation. A committed offset never goes back: members commit from where the group
 was, and a member of a former generation is refused. The coordinator answers with what was committed last.

@@ -66,7 +66,7 @@ class PartitionHistory:
             self._check_replica(broker_id, life, replica)
 
     def forget(self, broker_id: int) -> None:
-        """Its replica was deleted, by order of the controller."""
+        """The controller had its replica deleted."""
         self._readings.pop(broker_id, None)
 
     def _check_epochs(self, broker_id: int, log: PartitionLog) -> None:

@@ -19,8 +19,8 @@ class CommittedValues(Protocol):
 
 
 class KnownEpochs:
-    """Leader epochs that a consumer has heard of (KIP-320): it fetches in the latest one, so that a leader that doesn't
-    know of its successor yet refuses with UNKNOWN_LEADER_EPOCH."""
+    """Leader epochs that a consumer knows (KIP-320): it fetches in the latest one, so that a leader that doesn't know
+    its successor yet answers UNKNOWN_LEADER_EPOCH."""
 
     def __init__(self) -> None:
         self._latest: dict[TopicPartition, int] = {}

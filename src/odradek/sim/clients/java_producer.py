@@ -106,7 +106,7 @@ class JavaProducer:
         return f"{self.number}/{tp.partition}/{number}".encode()
 
     def send(self, chance: Random, *, only_retries: bool = False) -> None:
-        """A request to one of the brokers that lead, as far as it knows, with what each partition there has."""
+        """Send a batch of each partition that one broker leads, as far as the producer knows."""
         by_broker: dict[int, list[PartitionBatches]] = {}
         for tp, partition in self.partitions.items():
             known = self._leaders.get(tp)

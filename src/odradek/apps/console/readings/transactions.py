@@ -40,7 +40,7 @@ def read_transaction(
 
 
 def find_hanging(client: ClusterClient, older_than_ms: int) -> list[OpenTransaction]:
-    """Ask every leader for its open transactions; those without a record for so long that no coordinator knows."""
+    """Ask every leader for open transactions without a record for this long; return those that no coordinator knows."""
     before_ms = SYSTEM_CLOCK.now_ms() - older_than_ms
     partitions = [
         TopicPartition(topic.name, partition.partition)

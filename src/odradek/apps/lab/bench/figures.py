@@ -335,7 +335,7 @@ def segments(work: Work, system: System) -> Iterator[Callable[[], Metrics]]:
 
 @contextmanager
 def open_large_log(work: Work, system: System) -> Iterator[Callable[[], Metrics]]:
-    """Start with a large log, less the start without it."""
+    """Time of a start with a large log, minus that of a start without it."""
 
     def restart_s() -> float:
         system.stop_broker()

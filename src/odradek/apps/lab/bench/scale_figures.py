@@ -1,6 +1,6 @@
 """Cost of a partition, used or not: the same work at several numbers of partitions, for the slope.
 
-Processor seconds rather than times: they say the same on a busy machine.
+Processor seconds rather than times: they are the same on a busy machine.
 """
 
 import os

@@ -120,7 +120,7 @@ def _lost_settings(
 
 
 def _lost_apis(survey: Survey, pairs: Mapping[int, int]) -> Iterator[str]:
-    """Transactions are a promise to producers: a successor that lacks them would break it."""
+    """Producers depend on transactions: a successor that lacks them would break them."""
     add_partitions_to_txn = 24
     if "__transaction_state" not in {tp.topic for tp in survey.view.partitions}:
         return

@@ -1,4 +1,4 @@
-"""Counts for a pipeline's graph, from what its last run left: records read of each topic, rows of each table."""
+"""Counts for a pipeline's graph, from the files of its last run: records read of each topic, rows of each table."""
 
 from odradek.apps.pipeline.spec import Pipeline
 from odradek.apps.pipeline.status import read_status

@@ -1,4 +1,4 @@
-"""RenewDelegationToken (key 39): a token's end is put off, by its owner or a renewer, up to its longest life.
+"""RenewDelegationToken (key 39): extends the validity of a token, up to its maximum lifetime.
 
 Versions 0-2. Not done: nothing.
 """

@@ -47,7 +47,7 @@ def lacks_live_isr(context: ControllerContext, tp: TopicPartition, state: Leader
 
 
 def elect_after_failure(context: ControllerContext, tp: TopicPartition, state: LeaderAndIsr) -> Elected | None:
-    """The first live in-sync replica; without one, any live one, where the topic's settings allow to lose records."""
+    """Elect the first live in-sync replica; if there is none and unclean elections are allowed, any live replica."""
     return _elect_offline(context, tp, state, unclean=context.unclean_election_enabled(tp.topic))
 
 

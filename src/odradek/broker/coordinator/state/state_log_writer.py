@@ -114,7 +114,7 @@ class StateLogWriter:
                 _give(answer)
 
     def append(self, write: Write) -> None:
-        """During a turn at the entry."""
+        """Queue the records; the caller has the turn of the entry."""
         entry = write.entry
         entry.in_flight.append(write)
         if write.error is not None:

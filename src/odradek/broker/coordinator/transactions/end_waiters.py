@@ -37,7 +37,7 @@ class EndWaiters:
         return True
 
     def release(self, ending: Ending) -> None:
-        """Have all decided again that wait for the end; called under no lock."""
+        """Decide all requests that wait for the end again; called without a lock."""
         with self._lock:
             waiting, ending.waiting = ending.waiting, []
         for decide_again in waiting:

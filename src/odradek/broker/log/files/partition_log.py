@@ -109,7 +109,7 @@ class PartitionLog:
     def append_as_leader(
         self, records: memoryview, *, leader_epoch: int, rules: BatchRules, guard: VerificationGuard | None = None
     ) -> AppendResult:
-        """Checks the records, gives them offsets and writes them. They are patched where they lie."""
+        """Check the records, assign offsets in place, and write them."""
         return self.append_checked(self.check(records, rules), leader_epoch=leader_epoch, guard=guard)
 
     def check(

@@ -295,7 +295,7 @@ def _check_indexes(segment: Segment, config: LogConfig, epochs: LeaderEpochCache
 
 
 def _recover_unflushed(segments: list[Segment], config: LogConfig, epochs: LeaderEpochCache) -> list[Segment]:
-    """Checks each, up to the first that had to be cut: what comes after it isn't the log's continuation."""
+    """Check each segment up to the first truncated one; later segments do not continue the log."""
     for slot, segment in enumerate(segments):
         log.info("segment recovered", path=str(segment.path), number=slot + 1, of=len(segments))
         end_offset = segment.end_offset

@@ -284,7 +284,7 @@ class Segment:
         return found[0] if found else positions[0]
 
     def offset_bound(self, position: int) -> int:
-        """An offset that all batches before the position end before, and not far behind them."""
+        """An upper bound for the offsets of all batches before the position, not far above them."""
         offsets, positions = self._marks
         if position >= positions[0]:
             return offsets[min(bisect_left(positions, position), len(offsets) - 1)]

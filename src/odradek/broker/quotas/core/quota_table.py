@@ -80,7 +80,7 @@ class QuotaTable:
 def read_table(
     key: str, users: Mapping[str, Mapping[str, str]], clients: Mapping[str, Mapping[str, str]]
 ) -> tuple[QuotaTable, list[str]]:
-    """The table of one kind of quota, and which entities' value is no number."""
+    """Return the table of one kind of quota, and the entities with invalid values."""
     limits: dict[tuple[str, str], float] = {}
     faults = []
     entities = {entity_of_user_node(name): config for name, config in users.items()}
