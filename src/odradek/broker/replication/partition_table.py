@@ -22,14 +22,13 @@ from odradek.broker.replication.core.isr import IsrChange
 from odradek.broker.replication.core.outcomes import COMMITTED, Advance, Appended
 from odradek.broker.replication.core.refused_batches import RefusedBatches
 from odradek.broker.replication.leader.delayed_delete import DelayedDelete, DeleteOutcomes
+from odradek.broker.replication.leader.delayed_fetch import DelayedFetch, is_enough
 from odradek.broker.replication.leader.delayed_produce import AppendOutcome, Awaited, DelayedProduce
 from odradek.broker.replication.leader.fetch_reader import (
-    DelayedFetch,
     FetchOutcome,
     FetchReader,
     FetchTarget,
     FetchTerms,
-    is_enough,
 )
 from odradek.broker.replication.leader.preferred_replica import preferred_replica_chooser
 from odradek.broker.replication.leader.transactional_appends import (

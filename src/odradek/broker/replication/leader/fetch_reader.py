@@ -1,10 +1,10 @@
-"""One fetch over many partitions: the request, the results, and the wait until there is enough.
+"""One fetch over many partitions: the request and the results. `delayed_fetch` waits until there is enough.
 
 Consumers read up to the high watermark, from the leader or from a follower; followers read up to the end of the
 leader's log, and their fetch offsets show their progress.
 """
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 from uuid import UUID
 
@@ -12,7 +12,6 @@ from odradek.base.clock import Clock
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.base.value_classes import dataclass
 from odradek.broker.log.files.partition_log import PartitionLog
-from odradek.broker.purgatory.purgatory import DelayedOperation
 from odradek.broker.replication.committed_log import READ_COMMITTED
 from odradek.broker.replication.core.outcomes import Advance, FetchedPartition
 from odradek.broker.replication.partition import Partition
@@ -242,56 +241,3 @@ def _divergence(log: PartitionLog, target: FetchTarget) -> EpochEnd | None:
     if epoch < target.last_fetched_epoch or end_offset < target.fetch_offset:
         return EpochEnd(epoch, end_offset)
     return None
-
-
-def is_enough(outcomes: Sequence[FetchOutcome], min_bytes: int) -> bool:
-    """Errors, divergence and a better replica are answered at once: waiting would not help the fetcher."""
-    size = 0
-    for outcome in outcomes:
-        if outcome.error or outcome.diverging is not None or outcome.read_from >= 0:
-            return True
-        size += outcome.size
-    return size >= min_bytes
-
-
-class DelayedFetch(DelayedOperation):
-    """A fetch that waits for records: checked again whenever one of its partitions changes."""
-
-    __slots__ = ("_answer", "_outcomes", "_reader", "_targets", "_terms")
-
-    def __init__(
-        self,
-        reader: FetchReader,
-        targets: Sequence[FetchTarget],
-        terms: FetchTerms,
-        answer: Callable[[list[FetchOutcome]], None],
-    ) -> None:
-        super().__init__(terms.max_wait_ms)
-        self._reader = reader
-        self._targets = {target.partition: target for target in targets}
-        self._terms = terms
-        self._answer = answer
-        self._outcomes: list[FetchOutcome] | None = None
-
-    def try_complete_for(self, key: Hashable) -> bool:
-        """Most events don't complete most fetches: the partition of the event shows whether this one can."""
-        assert isinstance(key, TopicPartition)
-        return self._reader.has_moved((self._targets[key],), self._terms) and self._read_enough()
-
-    def try_complete(self) -> bool:
-        return self._reader.has_moved(self._targets.values(), self._terms) and self._read_enough()
-
-    def _read_enough(self) -> bool:
-        outcomes = self._read()
-        if not is_enough(outcomes, self._terms.min_bytes):
-            return False
-        self._outcomes = outcomes
-        return self.force_complete()
-
-    def on_complete(self) -> None:
-        """Answer with the results; a fetch whose time is up takes the records present now."""
-        outcomes = self._outcomes
-        self._answer(outcomes if outcomes is not None else self._read())
-
-    def _read(self) -> list[FetchOutcome]:
-        return self._reader.read([*self._targets.values()], self._terms, again=True)
