@@ -73,6 +73,9 @@ log = get_logger(__name__)
 
 FETCH_SESSION_EVICTION_MS = 120_000
 CLUSTER_POLL_S = 0.5
+# Python runs the handler of a signal on the main thread, but interrupts its sleep only if the system gives the signal
+# to that thread; it may choose any other one.
+SIGNAL_POLL_S = 1.0
 
 
 class BrokerServer:
@@ -111,7 +114,8 @@ class BrokerServer:
 
     def wait(self) -> None:
         """Wait for `ask_to_stop` or a fatal failure, which is raised."""
-        self._stop_asked.wait()
+        while not self._stop_asked.wait(SIGNAL_POLL_S):
+            pass
         if self._failure is not None:
             raise FatalError(self._failure)
 
