@@ -9,6 +9,7 @@ its own end, and that once.
 import threading
 from collections import defaultdict
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 
 from odradek.base.errors import ErrorCode
 from odradek.base.logs import get_logger
@@ -60,16 +61,19 @@ class MarkerSender:
         connect: Callable[[int], BrokerClient],
         write_here: Callable[[Sequence[MarkerToWrite], Callable[[int, ErrorCode], None]], None],
         completed: Callable[[Ending], None],
+        together: Callable[[], AbstractContextManager[object]],
         stories: TransactionStories,
     ) -> None:
         """`write_here` writes to partitions that this broker leads, and reports each marker by its index. `completed`
-        is called once for each end whose markers are all written, without a lock.
+        is called once for each end whose markers are all written, without a lock; what its calls append within a block
+        of `together` is one append. So are the completions of a response.
         """
         self._broker_id = broker_id
         self._metadata = metadata
         self._reaper = reaper
         self._write_here = write_here
         self._completed = completed
+        self._together = together
         self._stories = stories
         self._lock = threading.Lock()
         self._own: list[_Part] = []  # for `write_own`
@@ -161,7 +165,8 @@ class MarkerSender:
         wanted = [part for part in parts if not part.ending.is_cancelled]
         if wanted:
             answer = client.send(WriteTxnMarkersRequest(markers=[part.marker() for part in wanted]))
-            self._answered(wanted, answer.markers)
+            with self._together():
+                self._answered(wanted, answer.markers)
 
     def _unreachable(self, parts: list["_Part"], error: Exception) -> None:
         log.info("markers can't be sent, retrying", error=str(error), markers=len(parts))

@@ -39,7 +39,14 @@ class TransactionEnds:
         stories: TransactionStories,
     ) -> None:
         self.markers = MarkerSender(
-            broker_id, metadata, reaper, connect, marker_writer.write_each, self._markers_written, stories
+            broker_id,
+            metadata,
+            reaper,
+            connect,
+            marker_writer.write_each,
+            self._markers_written,
+            writer.deferred,
+            stories,
         )
         self.waiters = EndWaiters(reaper)
         self._writer = writer

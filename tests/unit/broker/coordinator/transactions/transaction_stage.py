@@ -117,7 +117,10 @@ class Markers:
 
 class Stage:
     def __init__(
-        self, settings: dict[str, str] | None = None, record: Callable[[TransactionEvent], None] | None = None
+        self,
+        settings: dict[str, str] | None = None,
+        record: Callable[[TransactionEvent], None] | None = None,
+        connect: Callable[[int], BrokerClient] | None = None,
     ) -> None:
         properties = {"broker.id": "0", "zookeeper.connect": "unused:1", **(settings or {})}
         self.clock = ManualClock(1_700_000_000_000)
@@ -135,7 +138,7 @@ class Stage:
             self.clock,
             StateLogWriter(),
             lambda: next(self.producer_ids),
-            _unreachable,
+            connect or _unreachable,
             self.markers,  # type: ignore[arg-type]
             record,
         )
@@ -153,8 +156,10 @@ class Stage:
         self.coordinator.resign(KEPT_IN, epoch)
         self.coordinator._table._unloader.submit(int).result(WAIT_S)
 
-    def publish(self, *, leader: int, topics: Sequence[str] = ("orders", "payments")) -> None:
-        self.metadata.publish(_image(leader, topics))
+    def publish(
+        self, *, leader: int, topics: Sequence[str] = ("orders", "payments"), brokers: Sequence[int] = (0,)
+    ) -> None:
+        self.metadata.publish(_image(leader, topics, brokers))
 
     def passes(self, ms: int) -> None:
         for _ in range(max(ms // 100, 1)):
@@ -199,10 +204,10 @@ def _one(ask: Callable[[Callable[[ErrorCode, Producer], None]], None]) -> Answer
     return answers[0]
 
 
-def _image(leader: int, topics: Sequence[str] = ("orders", "payments")) -> MetadataImage:
+def _image(leader: int, topics: Sequence[str] = ("orders", "payments"), brokers: Sequence[int] = (0,)) -> MetadataImage:
     return MetadataImage(
         controller_id=0,
-        brokers={0: Broker(0, ())},
+        brokers={broker: Broker(broker, ()) for broker in brokers},
         topics={
             name: TopicImage(name, ZERO_UUID, {0: PartitionImage(leader, 0, (0,), (0,))})
             for name in (TRANSACTIONS_TOPIC, *topics)
