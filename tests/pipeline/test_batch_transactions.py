@@ -1,14 +1,15 @@
 """Batches in transactions: a driver dies after any step, its time is up, an older one wakes up. librdkafka judges."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 
 import pyarrow as pa
 import pytest
 from confluent_kafka import Consumer, TopicPartition
 
-from odradek.apps.pipeline.batch_transaction import BatchName, BatchTransaction, TaskRetried
-from odradek.apps.pipeline.transaction_output import Partitions, TransactionWriter
+from odradek.apps.pipeline.batch_transaction import BatchName, BatchTransaction, TaskRetried, fenced_error
+from odradek.apps.pipeline.transaction_output import Partitions, TaskOutput, TransactionWriter, task_claims
 from odradek.base.errors import FatalError
 from odradek.client.cluster_client import ClusterClient
 from odradek.client.producer_transaction import ProducerTransaction, TransactionHandle
@@ -147,6 +148,37 @@ def test_a_task_that_ran_twice_costs_a_transaction(stage: Stage) -> None:
 
     assert stage.run(stage.driver(), 0, write)
     stage.check(0)
+
+
+def test_a_task_of_a_repeated_stage_is_known_by_its_claim(stage: Stage, tmp_path: Path) -> None:
+    """Spark repeats a stage when a worker is gone. The task's attempt is 0 again, and its rows may come in another
+    order: brokers would take its first batch for the one that the first run has written, and lose its rows."""
+
+    def rows(*values: str) -> Iterator[pa.RecordBatch]:
+        keys = [value.encode() for value in values]
+        headers = pa.nulls(len(values), pa.list_(pa.struct({"key": pa.string(), "value": pa.binary()})))
+        columns = {"topic": [stage.output] * len(values), "partition": pa.array([0] * len(values), pa.int32())}
+        yield pa.record_batch({**columns, "key": keys, "value": keys, "headers": headers})
+
+    attempts = 0
+
+    def write(transaction: TransactionHandle) -> None:
+        nonlocal attempts
+        attempts += 1
+        with task_claims(tmp_path / "orders.tasks", transaction) as claims:
+            task = TaskOutput(stage.bootstrap, transaction, "tag", claims)
+            if attempts == 1:
+                assert task.write(rows("0-0", "0-1"), task=0, attempt=0) == (2, ""), "then its stage is repeated"
+            written, error = task.write(rows("0-2", "0-3", "0-0", "0-1"), task=0, attempt=0)
+            if error:
+                raise fenced_error(error, "task 0")
+            assert written == 4
+
+    assert stage.run(stage.driver(), 0, write)
+    stage.batches[0] = ["0-0", "0-1", "0-2", "0-3"]
+    stage.check(0)
+    assert attempts == 2
+    assert not list(tmp_path.iterdir()), "nothing is left of the claims"
 
 
 def test_an_older_driver_that_wakes_up_is_fenced(stage: Stage) -> None:

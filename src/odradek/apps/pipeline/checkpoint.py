@@ -5,6 +5,7 @@
     DIR/g1/declaration.json     the declaration of the generation's last run, for `declaration_changes`
     DIR/g1/QUERY/               Spark's checkpoint of one query, in generation 1
     DIR/g1/QUERY.intent.json    what a topic's writer was about to do (`topic_output`)
+    DIR/g1/QUERY.tasks/         tasks that have begun to write to topics (`transaction_output`), during a transaction
 
 A replay begins a new generation, with state that is empty and offsets that were asked for. A checkpoint that belongs to
 another pipeline, cluster or input is refused: Spark would go on with its numbers, and mean something else by them.

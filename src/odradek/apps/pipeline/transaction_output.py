@@ -3,15 +3,22 @@
 A sequence of records under one producer id and epoch has one writer per partition. So rows are brought together by
 their output partition, and a task that Spark runs a second time writes nothing: it says so, and the driver begins a new
 transaction under the next epoch, which fences whatever is left of the first run.
+
+Spark's attempt number doesn't tell a second run: it begins at 0 again when a stage is repeated because a worker is
+gone, while tasks of the first attempt may still run. So each task claims its writing by a file that must not exist yet:
+
+    CHECKPOINT/QUERY.tasks/PRODUCER-EPOCH/3      task 3 of this transaction has begun to write
 """
 
+import shutil
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from odradek.apps.pipeline.batch_transaction import BatchName, BatchTransaction, TaskRetried, Write, fenced_error
-from odradek.apps.pipeline.checkpoint import batch_offsets
+from odradek.apps.pipeline.checkpoint import batch_offsets, make_directory
 from odradek.apps.pipeline.topic_output import BATCH_HEADER, RECORDS_PER_TASK
 from odradek.base.errors import KafkaError
 from odradek.client.cluster_client import ClusterClient
@@ -44,7 +51,8 @@ class TransactionOutput:
 
         def write(transaction: TransactionHandle) -> None:
             if count:
-                write_in_transaction(batch, bootstrap, transaction, tag, count)
+                with task_claims(self.checkpoint.with_name(f"{self.checkpoint.name}.tasks"), transaction) as claims:
+                    write_in_transaction(batch, TaskOutput(bootstrap, transaction, tag, claims), count)
 
         self._run(number, write, has_records=bool(count))
 
@@ -69,13 +77,57 @@ class TransactionOutput:
         self.transaction.run(BatchName(self.checkpoint_id, self.generation, number), ends, write)
 
 
-def write_in_transaction(
-    records: "DataFrame", bootstrap: str, transaction: TransactionHandle, tag: str, count: int
-) -> None:
+@contextmanager
+def task_claims(directory: Path, transaction: TransactionHandle) -> Iterator[Path]:
+    """Directory for the claims of a transaction's tasks; what a killed driver has left there is removed."""
+    shutil.rmtree(directory, ignore_errors=True)
+    claims = directory / f"{transaction.producer.id}-{transaction.producer.epoch}"
+    make_directory(claims)
+    try:
+        yield claims
+    finally:
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+@dataclass(frozen=True, slots=True)
+class TaskOutput:
+    """Writer of one task's rows, in the transaction of the driver."""
+
+    bootstrap: str
+    transaction: TransactionHandle
+    tag: str
+    claims: Path
+
+    def client(self) -> ClusterClient:
+        return ClusterClient(self.bootstrap, client_id=self.transaction.transactional_id, timeout_ms=_TIMEOUT_MS)
+
+    def write(self, batches: "Iterator[pa.RecordBatch]", task: int, attempt: int) -> tuple[int, str]:
+        """Return the number of rows, and the name of the error if the task was fenced or has run before."""
+        if not self._is_first_run(task, attempt):
+            return 0, TaskRetried.__name__
+        with self.client() as client:
+            try:
+                return TransactionWriter(client, self.transaction, self.tag.encode()).write(batches), ""
+            except KafkaError as failure:
+                if failure.code not in FENCED:
+                    raise
+                return 0, failure.code.name
+
+    def _is_first_run(self, task: int, attempt: int) -> bool:
+        try:
+            (self.claims / str(task)).touch(exist_ok=False)
+        except FileExistsError:
+            return False
+        except FileNotFoundError:  # a worker without the checkpoint's file system, or a driver that is through
+            return attempt == 0
+        return True
+
+
+def write_in_transaction(records: "DataFrame", output: TaskOutput, count: int) -> None:
     """Returns when all rows are acknowledged; raises the error of a task that was fenced, or ran twice."""
 
     def assign(batches: "Iterator[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
-        with ClusterClient(bootstrap, client_id=transaction.transactional_id, timeout_ms=_TIMEOUT_MS) as client:
+        with output.client() as client:
             partitions = Partitions(client)
             for batch in batches:
                 yield partitions.assigned(batch)
@@ -85,18 +137,8 @@ def write_in_transaction(
         from pyspark import TaskContext
 
         context = TaskContext.get()
-        if context is not None and context.attemptNumber():
-            yield pyarrow.record_batch({"rows": [0], "error": [TaskRetried.__name__]})
-            return
-        with ClusterClient(bootstrap, client_id=transaction.transactional_id, timeout_ms=_TIMEOUT_MS) as client:
-            writer = TransactionWriter(client, transaction, tag.encode())
-            try:
-                rows = writer.write(batches)
-                error = ""
-            except KafkaError as failure:
-                if failure.code not in FENCED:
-                    raise
-                rows, error = 0, failure.code.name
+        task, attempt = (context.partitionId(), context.attemptNumber()) if context is not None else (0, 0)
+        rows, error = output.write(batches, task, attempt)
         yield pyarrow.record_batch({"rows": [rows], "error": [error]})
 
     with_partition = (
@@ -109,7 +151,7 @@ def write_in_transaction(
         placed = placed.repartition(tasks, "topic", "partition")
     for row in placed.mapInArrow(write, "rows LONG, error STRING").collect():
         if row["error"]:
-            raise fenced_error(row["error"], f"a task of batch {tag}")
+            raise fenced_error(row["error"], f"a task of batch {output.tag}")
 
 
 class Partitions:
