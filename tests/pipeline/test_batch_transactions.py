@@ -7,6 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka.admin import AdminClient  # type: ignore[attr-defined]
 
 from odradek.apps.pipeline.batch_transaction import BatchName, BatchTransaction, TaskRetried, fenced_error
 from odradek.apps.pipeline.transaction_output import Partitions, TaskOutput, TransactionWriter, task_claims
@@ -47,11 +48,17 @@ class Stage:
         return BatchTransaction(self.bootstrap, f"{self.output}-id", f"{self.output}-group", timeout_ms, reached)
 
     def run(
-        self, driver: BatchTransaction, number: int, write: Callable[[TransactionHandle], None] | None = None
+        self,
+        driver: BatchTransaction,
+        number: int,
+        write: Callable[[TransactionHandle], None] | None = None,
+        *,
+        is_repeated: bool = False,
     ) -> bool:
         self.batches[number] = [f"{number}-{at}" for at in range(20)]
         ends = {Partition(self.source, 0): 20 * (number + 1)}
-        return driver.run(BatchName("c", 1, number), ends, write or (lambda open_: self.write(open_, number)))
+        writing = write or (lambda open_: self.write(open_, number))
+        return driver.run(BatchName("c", 1, number), ends, writing, is_repeated=is_repeated)
 
     def write(self, transaction: TransactionHandle, number: int) -> None:
         self.written += 1
@@ -194,6 +201,20 @@ def test_an_older_driver_that_wakes_up_is_fenced(stage: Stage) -> None:
     with pytest.raises(FatalError, match="another driver has written batch c/g1/0"):
         stage.run(stage.driver(), 0, write)
     stage.check(0, 1)
+
+
+def test_a_repeated_batch_is_refused_when_the_offsets_of_its_group_are_gone(stage: Stage) -> None:
+    """A driver dies after a commit, and runs again after `offsets.retention.minutes`: nothing tells of the commit."""
+    stage.run(stage.driver(), 0)
+    with pytest.raises(DriverKilled):
+        stage.run(stage.driver(dies_after("end")), 1)
+    admin = AdminClient({"bootstrap.servers": stage.bootstrap, "log_level": 0})
+    group = f"{stage.output}-group"
+    admin.delete_consumer_groups([group])[group].result(30)
+    with pytest.raises(FatalError, match="batch 1 was begun by an earlier run, and may be in its topics already"):
+        stage.run(stage.driver(), 1, is_repeated=True)
+    assert stage.run(stage.driver(), 2), "a batch that is new is written after any time"
+    stage.check(0, 1, 2)
 
 
 def test_names_of_batches() -> None:

@@ -7,8 +7,9 @@
     end        the commit, which ends the batch
 
 A driver that dies after any of these steps leaves a transaction that is whole or aborted. Spark gives the batch again,
-and `look`, which comes after the fence, tells which of the two it was. The name of a batch has the checkpoint's own id
-in it: a checkpoint that was removed, or a replay, begins with names that no group has.
+and `look`, which comes after the fence, tells which of the two it was. Where the group's offsets are gone, nothing
+tells, and the repeated batch is refused. The name of a batch has the checkpoint's own id in it: a checkpoint that was
+removed, or a replay, begins with names that no group has.
 """
 
 from collections.abc import Callable, Mapping
@@ -63,13 +64,18 @@ class BatchTransaction:
     timeout_ms: int = TIMEOUT_MS
     reached: Callable[[str], None] = lambda step: None  # called after each step; for tests
 
-    def run(self, name: BatchName, offsets: Mapping[TopicPartition, int], write: Write) -> bool:
-        """Write the batch unless it is there; return whether it had to be written."""
+    def run(
+        self, name: BatchName, offsets: Mapping[TopicPartition, int], write: Write, *, is_repeated: bool = False
+    ) -> bool:
+        """Write the batch unless it is there; return whether it had to be written.
+
+        `is_repeated`: an earlier driver has begun the batch, and may have committed it.
+        """
         client = ClusterClient(self.bootstrap, client_id=self.transactional_id, timeout_ms=_CLIENT_TIMEOUT_MS)
         with client:
             for attempt in range(1, _ATTEMPTS_MAX + 1):
                 try:
-                    return self._attempt(client, name, offsets, write, is_first=attempt == 1)
+                    return self._attempt(client, name, offsets, write, is_first=attempt == 1, is_repeated=is_repeated)
                 except UnsupportedByBroker as error:
                     raise FatalError(
                         f"topics are written in transactions, which the brokers don't have ({error}): "
@@ -90,13 +96,21 @@ class BatchTransaction:
         write: Write,
         *,
         is_first: bool,
+        is_repeated: bool,
     ) -> bool:
         transaction = ProducerTransaction(client, self.transactional_id, self.timeout_ms)
         self.reached("begin")
-        if any(name.is_in(found) for found in committed_metadata(client, self.group, offsets).values()):
+        committed = committed_metadata(client, self.group, offsets)
+        if any(name.is_in(found) for found in committed.values()):
             if is_first:
                 return False
             raise FatalError(f"another driver has written batch {name} of group {self.group}: only one may run")
+        if is_repeated and name.number and not committed:  # the batch before has committed some
+            raise FatalError(
+                f"batch {name.number} was begun by an earlier run, and may be in its topics already: the offsets of "
+                f"group {self.group} would tell, and are gone (deleted, or expired after offsets.retention.minutes). "
+                "Compute again with: odradek pipeline replay"
+            )
         self.reached("look")
         try:
             write(transaction.share())

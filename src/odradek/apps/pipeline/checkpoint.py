@@ -172,12 +172,20 @@ def batch_offsets(checkpoint: Path, batch: int) -> list[Any]:
 
 def committed_offsets(checkpoint: Path) -> dict[str, dict[str, int]]:
     """Return the offsets of a query by its checkpoint, before its first batch of this run."""
-    numbers = [int(path.name) for path in (checkpoint / "commits").glob("[0-9]*") if path.name.isdecimal()]
     found: dict[str, dict[str, int]] = {}
-    for source in batch_offsets(checkpoint, max(numbers)) if numbers else []:
+    for source in batch_offsets(checkpoint, _last_batch(checkpoint / "commits")):
         for topic, partitions in source.items():
             found.setdefault(topic, {}).update(partitions)
     return found
+
+
+def last_begun_batch(checkpoint: Path) -> int:
+    """Return the number of the last batch that a query has begun; -1 if it has begun none."""
+    return _last_batch(checkpoint / "offsets")
+
+
+def _last_batch(log: Path) -> int:
+    return max((int(path.name) for path in log.glob("[0-9]*") if path.name.isdecimal()), default=-1)
 
 
 def make_directory(path: Path) -> None:

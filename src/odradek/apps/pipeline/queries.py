@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from odradek.apps.pipeline.batch_collection import BatchCollector
 from odradek.apps.pipeline.batch_output import BatchOutput, RecordsOutput, RowsOutput, in_branches
 from odradek.apps.pipeline.batch_transaction import BatchTransaction
-from odradek.apps.pipeline.checkpoint import Checkpoint
+from odradek.apps.pipeline.checkpoint import Checkpoint, last_begun_batch
 from odradek.apps.pipeline.console_output import ConsoleOutput
 from odradek.apps.pipeline.lake_output import DeltaOutput, IcebergOutput
 from odradek.apps.pipeline.plan_modes import mode_bound, watermark_bound
@@ -145,7 +145,8 @@ def _records_output(
     group, kept = group_of(pipeline.name, query), checkpoint.identity()
     checkpoint_id = kept.checkpoint_id if kept else ""  # without one, nothing runs
     transaction = BatchTransaction(pipeline.bootstrap, group, group)
-    return TransactionOutput(transaction, name, checkpoint_id, generation, checkpoint.query(generation, query))
+    directory = checkpoint.query(generation, query)
+    return TransactionOutput(transaction, name, checkpoint_id, generation, directory, last_begun_batch(directory))
 
 
 def promise(sink: Sink, topics: Delivery) -> str:

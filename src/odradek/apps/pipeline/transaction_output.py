@@ -45,6 +45,7 @@ class TransactionOutput:
     checkpoint_id: str
     generation: int
     checkpoint: Path
+    begun: int = -1  # the last batch that earlier runs have begun
 
     def __call__(self, batch: "DataFrame", number: int, count: int) -> None:
         bootstrap, tag = self.transaction.bootstrap, f"{self.name}/{number}"
@@ -74,7 +75,8 @@ class TransactionOutput:
         ends = _merged(batch_offsets(self.checkpoint, number))
         if not has_records and ends == _merged(batch_offsets(self.checkpoint, number - 1)):
             return  # Spark moved its watermark: nothing was read, nothing is to be written
-        self.transaction.run(BatchName(self.checkpoint_id, self.generation, number), ends, write)
+        name = BatchName(self.checkpoint_id, self.generation, number)
+        self.transaction.run(name, ends, write, is_repeated=number <= self.begun)
 
 
 @contextmanager
