@@ -37,6 +37,8 @@ _SETTINGS = {
     "spark.ui.liveUpdate.period": "5s",
     "spark.sql.ui.explainMode": "simple",
     "spark.log.level": "WARN",
+    # Otherwise each operation on a column or a frame tells Spark the line of Python that it comes from, by ten calls.
+    "spark.python.sql.dataFrameDebugging.enabled": "false",
     # Plans of a batch's parts are small and alike: planning each of them stage by stage costs more than it gives.
     "spark.sql.adaptive.enabled": "false",
     # Generated classes of all plans of a batch; of those that don't fit Spark compiles each again in every batch.
