@@ -126,7 +126,18 @@ def test_a_driver_that_dies_after_any_step_leaves_whole_batches(stage: Stage) ->
         assert was_written == (step != "end"), "the group's offset tells whether the batch is there"
         assert stage.written - before == was_written
         stage.check(*range(number + 1))
-    assert not stage.run(stage.driver(), 2), "nor does an older batch come in again"
+
+
+def test_a_batch_of_an_older_copy_of_the_checkpoint_is_refused(stage: Stage) -> None:
+    """It has the number of a batch that is in the topics, and other records: they would be left out."""
+    for number in range(3):
+        stage.run(stage.driver(), number)
+    with pytest.raises(FatalError, match=r"has batch c/g1/2 with offset 60 .* begins batch 1 with other records"):
+        stage.run(stage.driver(), 1, is_repeated=True)
+    with pytest.raises(FatalError, match="begins batch 2 with other records"):
+        stage.driver().run(BatchName("c", 1, 2), {Partition(stage.source, 0): 70}, lambda transaction: None)
+    assert not stage.run(stage.driver(), 2, is_repeated=True), "the last one comes again after a crash"
+    stage.check(0, 1, 2)
 
 
 def test_a_transaction_whose_time_was_up_is_written_again(stage: Stage) -> None:

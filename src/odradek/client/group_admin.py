@@ -127,9 +127,16 @@ def committed_metadata(
 ) -> dict[TopicPartition, str]:
     """Return the words of the committer with each offset, of these partitions or of all. Waits while a transaction may
     still change them."""
+    return {tp: metadata for tp, (_, metadata) in committed_positions(client, group, partitions).items()}
+
+
+def committed_positions(
+    client: ClusterClient, group: str, partitions: Iterable[TopicPartition] | None = None
+) -> dict[TopicPartition, tuple[int, str]]:
+    """Return the committed offsets with the words of the committer, as `committed_metadata` does."""
     wanted = None if partitions is None else _by_topic(partitions)
     found = client.retrying(partial(_committed, client, group, wanted, stable=True))
-    return {tp: each.metadata or "" for tp, each in found.items()}
+    return {tp: (each.committed_offset, each.metadata or "") for tp, each in found.items()}
 
 
 def commit_offsets(

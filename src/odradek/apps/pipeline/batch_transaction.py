@@ -8,19 +8,21 @@
 
 A driver that dies after any of these steps leaves a transaction that is whole or aborted. Spark gives the batch again,
 and `look`, which comes after the fence, tells which of the two it was. Where the group's offsets are gone, nothing
-tells, and the repeated batch is refused. The name of a batch has the checkpoint's own id in it: a checkpoint that was
-removed, or a replay, begins with names that no group has.
+tells, and the repeated batch is refused; so is one that the group has with other offsets, or a batch before its last.
+The name of a batch has the checkpoint's own id in it: a checkpoint that was removed, or a replay, begins with names
+that no group has.
 """
 
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import TypeAlias
 
 from odradek.base.errors import ErrorCode, FatalError, KafkaError
 from odradek.base.logs import get_logger
 from odradek.client.broker_client import ConnectionFailed, UnsupportedByBroker
 from odradek.client.cluster_client import ClusterClient
-from odradek.client.group_admin import committed_metadata
+from odradek.client.group_admin import committed_positions
 from odradek.client.producer_transaction import FENCED, ProducerTransaction, TransactionHandle
 from odradek.model.topology import TopicPartition
 
@@ -31,6 +33,7 @@ _ATTEMPTS_MAX = 3
 _CLIENT_TIMEOUT_MS = 60_000
 
 Write = Callable[[TransactionHandle], None]
+Offsets: TypeAlias = Mapping[TopicPartition, int]
 
 
 class TaskRetried(Exception):
@@ -55,6 +58,17 @@ class BatchName:
         is_same = checkpoint == self.checkpoint and generation == f"g{self.generation}"
         return is_same and number.isdecimal() and int(number) >= self.number
 
+    def check_same(self, group: str, committed: Mapping[TopicPartition, tuple[int, str]], offsets: Offsets) -> None:
+        """FatalError if the group has a later batch than this one, or this one with other ends: Spark repeats its last
+        batch, no other."""
+        for tp, (offset, metadata) in committed.items():
+            if self.is_in(metadata) and (metadata != str(self) or offset != offsets[tp]):
+                raise FatalError(
+                    f"group {group} has batch {metadata} with offset {offset} of {tp}, and the checkpoint begins batch "
+                    f"{self.number} with other records: it is an older copy, or another driver uses it. Compute again "
+                    "with: odradek pipeline replay"
+                )
+
 
 @dataclass(frozen=True, slots=True)
 class BatchTransaction:
@@ -64,9 +78,7 @@ class BatchTransaction:
     timeout_ms: int = TIMEOUT_MS
     reached: Callable[[str], None] = lambda step: None  # called after each step; for tests
 
-    def run(
-        self, name: BatchName, offsets: Mapping[TopicPartition, int], write: Write, *, is_repeated: bool = False
-    ) -> bool:
+    def run(self, name: BatchName, offsets: Offsets, write: Write, *, is_repeated: bool = False) -> bool:
         """Write the batch unless it is there; return whether it had to be written.
 
         `is_repeated`: an earlier driver has begun the batch, and may have committed it.
@@ -92,7 +104,7 @@ class BatchTransaction:
         self,
         client: ClusterClient,
         name: BatchName,
-        offsets: Mapping[TopicPartition, int],
+        offsets: Offsets,
         write: Write,
         *,
         is_first: bool,
@@ -100,9 +112,10 @@ class BatchTransaction:
     ) -> bool:
         transaction = ProducerTransaction(client, self.transactional_id, self.timeout_ms)
         self.reached("begin")
-        committed = committed_metadata(client, self.group, offsets)
-        if any(name.is_in(found) for found in committed.values()):
+        committed = committed_positions(client, self.group, offsets)
+        if any(name.is_in(metadata) for _, metadata in committed.values()):
             if is_first:
+                name.check_same(self.group, committed, offsets)
                 return False
             raise FatalError(f"another driver has written batch {name} of group {self.group}: only one may run")
         if is_repeated and name.number and not committed:  # the batch before has committed some
