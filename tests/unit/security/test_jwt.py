@@ -154,6 +154,10 @@ def test_broken_tokens_are_refused() -> None:
         if text != token:
             with pytest.raises((TokenRefused, UnknownKey)):
                 judge(text)
+    now = time.time()
+    head, twins = encoded(b'{"alg":"none"}'), f'{{"sub":"alice","iat":{now},"exp":{now + 60},"sub":"bob"}}'
+    with pytest.raises(TokenRefused, match="JSON"):  # whose signature would be right
+        unsecured(f"{head}.{encoded(twins.encode())}.", TokenRules(), now_ms())
     with pytest.raises(TokenRefused, match="critical"):
         judge(ISSUER.token(header={"crit": ["b64"], "b64": False}))
 
