@@ -1,5 +1,9 @@
 """Delegation tokens: their lives, their owners, their secrets and the login by them."""
 
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
 import pytest
 
 from odradek.base.clock import SYSTEM_CLOCK
@@ -16,6 +20,7 @@ from odradek.broker.security.core.delegation_tokens import (
 from odradek.broker.security.core.scram_credentials import ScramMechanism, credential_of_password
 from odradek.broker.security.known_tokens import KnownTokens
 from odradek.broker.security.principal import KafkaPrincipal
+from odradek.broker.zk.stores.tokens import TokenNodes
 from odradek.broker.zk.znodes.tokens import Tokens
 
 ALICE, BOB, EVE = (KafkaPrincipal("User", name) for name in ("alice", "bob", "eve"))
@@ -34,6 +39,22 @@ def test_a_token_lives_no_longer_than_the_broker_allows() -> None:
     assert (token().max_ms, token().expiry_ms) == (11_000, 10_100)
     assert (token(0).max_ms, token(5000).max_ms) == (11_000, 11_000)
     assert (token(50).max_ms, token(50).expiry_ms) == (10_050, 10_050)
+
+
+def test_a_token_whose_renewers_fill_a_node_is_refused() -> None:
+    """ZooKeeper ends the connection of a broker that writes more than a megabyte, each time that it is tried."""
+    written: list[str] = []
+    access: Any = SimpleNamespace(
+        put=lambda path, content: written.append(path), create_sequential=lambda path, content: None
+    )
+    nodes = TokenNodes(access)
+    renewers = tuple(KafkaPrincipal("User", f"{number}" + "r" * 32_000) for number in range(3))
+    with pytest.raises(KafkaError) as error:
+        nodes.write_token(replace(token(), renewers=renewers))
+    assert refusal(error) is ErrorCode.INVALID_REQUEST
+    assert not written
+    nodes.write_token(replace(token(), renewers=renewers[:1]))
+    assert written
 
 
 def test_owner_and_renewers_renew_up_to_the_longest_life() -> None:

@@ -4,9 +4,14 @@ from collections.abc import Iterable
 
 from kazoo.exceptions import NoNodeError
 
+from odradek.base.errors import ErrorCode, KafkaError
 from odradek.broker.security.core.delegation_tokens import DelegationToken
 from odradek.broker.zk.stores.access import ZnodeAccess, raise_unless, readable
 from odradek.broker.zk.znodes.tokens import TokenChanges, Tokens
+
+TOKEN_BYTES_MAX = 64 << 10
+"""Any user may make tokens. A node of more than a megabyte costs the broker its connection with ZooKeeper, again and
+again until the request is given up."""
 
 
 class TokenNodes:
@@ -23,7 +28,11 @@ class TokenNodes:
         }
 
     def write_token(self, token: DelegationToken) -> None:
-        self._access.put(Tokens.child(token.id), Tokens.encode(token))
+        """KafkaError for one whose renewers take too much room."""
+        content = Tokens.encode(token)
+        if len(content) > TOKEN_BYTES_MAX:
+            raise KafkaError(ErrorCode.INVALID_REQUEST, f"The names of the token's renewers are {len(content)} bytes")
+        self._access.put(Tokens.child(token.id), content)
         self._access.create_sequential(TokenChanges.sequence_path, token.id.encode())
 
     def delete_token(self, token_id: str) -> None:
