@@ -75,7 +75,7 @@ def plural(number: int, thing: str, many: str = "") -> str:
 
 
 def retention(text: str | None, kind: str) -> str:
-    """Text of `retention.ms` or `retention.bytes`; -1 is for ever."""
+    """Text of `retention.ms` or `retention.bytes`; -1 is forever."""
     if text is None or not text.lstrip("-").isdecimal():
         return "–"
     value = int(text)

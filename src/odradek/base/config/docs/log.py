@@ -74,7 +74,7 @@ log.retention.hours
 log.retention.minutes
     How long segments are kept, in minutes. Gives way to log.retention.ms.
 log.retention.ms
-    How long segments are kept, in milliseconds; -1 keeps them for ever. Comes before the coarser units.
+    How long segments are kept, in milliseconds; -1 keeps them forever. Comes before the coarser units.
 log.roll.hours
     The age at which a segment is closed even if it isn't full, in hours. Gives way to log.roll.ms.
 log.roll.jitter.hours

@@ -105,7 +105,7 @@ sasl.oauthbearer.sub.claim.name
 sasl.oauthbearer.token.endpoint.url
     Where tokens are asked for: https://…, http:// on this machine, or file:///… with a token.
 sasl.server.callback.handler.class
-    How tokens of OAUTHBEARER are judged, by the name of Kafka's class: OAuthBearerValidatorCallbackHandler, or the one
+    How OAUTHBEARER tokens are verified, by the name of Kafka's class: OAuthBearerValidatorCallbackHandler, or the one
     for unsecured tokens, which any client can make. Set for one listener as listener.name.NAME.oauthbearer.…
 sasl.server.max.receive.size
     The largest message that is read from a client that hasn't logged in yet.

@@ -63,7 +63,7 @@ remote.storage.enable
 retention.bytes
     How large a partition may become before its oldest segments are deleted; -1 is without limit.
 retention.ms
-    How long segments are kept before they are deleted, counted from their newest record; -1 keeps them for ever.
+    How long segments are kept before they are deleted, counted from their newest record; -1 keeps them forever.
 segment.bytes
     The size at which a segment is closed. Retention and compaction work on closed segments only.
 segment.index.bytes

@@ -29,7 +29,7 @@ zookeeper.ssl.keystore.location
 zookeeper.ssl.keystore.password
     What opens that file. The key in it must have the same password.
 zookeeper.ssl.keystore.type
-    The format of that file: JKS, PKCS12 or PEM. Where it isn't set the file's ending tells.
+    The format of that file: JKS, PKCS12 or PEM. Without it, the extension of the file name decides.
 zookeeper.ssl.ocsp.enable
     Whether ZooKeeper's certificate is checked online for revocation.
 zookeeper.ssl.protocol
@@ -39,5 +39,5 @@ zookeeper.ssl.truststore.location
 zookeeper.ssl.truststore.password
     What opens that file.
 zookeeper.ssl.truststore.type
-    The format of that file: JKS, PKCS12 or PEM. Where it isn't set the file's ending tells.
+    The format of that file: JKS, PKCS12 or PEM. Without it, the extension of the file name decides.
 """
