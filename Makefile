@@ -11,7 +11,7 @@ PYODIDE   := $(or $(ODRADEK_PYODIDE),.tools/pyodide)
 BENCH     ?=
 # Two workers per core: for half of its time a test waits for sessions, elections and pages.
 WORKERS   ?= 4
-# Rooms with compiled code: their tests run a second time without it, but for those that meet none of it, or both twins.
+# Packages with compiled code: their tests run a second time without it, except those that use none of it, or both twins.
 UNTWINNED := $(patsubst %,tests/wire/test_%.py,against_kafka every_message hostile_bytes compiled_decoder)
 UNTWINNED += $(patsubst %,tests/unit/broker/log/test_%.py,kafka_reads_our_log key_map dirtiness indexes leader_epochs)
 TWINNED   := tests/wire tests/unit/protocol tests/unit/broker/log $(UNTWINNED:%=--ignore=%)
