@@ -89,7 +89,7 @@ def ask_configs(
 ) -> list[DescribeConfigsResult]:
     """Send one DescribeConfigs: the keys wanted of each resource, or all of them where None.
 
-    Resources that belong to one broker are described by it alone: a call names one such broker at most.
+    Only the broker itself describes resources that belong to it: a call names one such broker at most.
     """
     if not wanted:
         return []

@@ -92,7 +92,7 @@ class ServerProcess:
         return self._process.stop(patience_seconds)
 
     def kill(self) -> bool:
-        """End it as a crash would. Whether it had been running."""
+        """Kill the process. Return whether it was running."""
         return self._process.kill()
 
     def exit_code(self, within_s: float = 30) -> int:

@@ -147,7 +147,7 @@ def _gunzip(data: memoryview, limit: int, charge: Charge) -> bytes:
 
 
 def _decompress_within(module: Any, codec: Codec, data: Buffer, limit: int) -> memoryview:
-    """Into a buffer of fixed size, a larger one when it doesn't fit: the decoder itself has no bound."""
+    """Decompress into a buffer of fixed size, then into a larger one: the decoder itself has no limit."""
     size = min(limit, max(_FIRST_GUESS_BYTES, 4 * len(data)))
     while True:
         out = new_buffer(size)

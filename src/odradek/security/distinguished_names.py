@@ -31,7 +31,7 @@ _RULES_MAX = 100
 
 
 class NoMatchingRule(Exception):
-    """No rule applies to the name: the client is refused."""
+    """No rule matches the name: the client is refused."""
 
 
 def subject_of(certificate: bytes) -> str:

@@ -118,7 +118,7 @@ class Network:
         self._tell(f"delayed: {message.text}")
 
     def give_up(self, message: Message) -> None:
-        """Its sender doesn't wait for an answer any longer, but it may still arrive: a half-open connection."""
+        """The sender stops waiting for an answer, but the message may still arrive: a half-open connection."""
         self._tell(f"given up: {message.text}")
         message.lose()
 

@@ -75,7 +75,7 @@ class Entity:
             raise WrongUsage("give a name or --default, not both")
         if self.default and kind is EntityType.TOPICS:
             raise WrongUsage(
-                "topics have no defaults of their own; those of brokers hold: configs describe brokers --default"
+                "topics have no defaults of their own; see those of the brokers: configs describe brokers --default"
             )
         if kind is EntityType.BROKERS and name is not None and not name.isdecimal():
             raise WrongUsage(f"'{name}' is not a broker's id; see which there are with: odradek brokers")

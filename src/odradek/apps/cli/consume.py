@@ -265,7 +265,7 @@ def _run(printing: Printing) -> None:
 def _parse_start(offset: str | None, from_beginning: bool) -> int | str | _At:
     """Return a number, a time, `earliest` or `latest`."""
     if from_beginning and offset not in (None, "earliest"):
-        raise WrongUsage("--from-beginning and --offset say different things; give one of them")
+        raise WrongUsage("--from-beginning and --offset exclude each other; give one of them")
     if from_beginning:
         return "earliest"
     if offset in (None, "earliest", "latest", "beginning", "end"):

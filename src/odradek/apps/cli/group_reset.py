@@ -66,7 +66,7 @@ def reset(
 ) -> None:
     """Move groups without active members to other offsets. Shows old and new first; --execute does it."""
     if dry_run and execute:
-        raise WrongUsage("--dry-run and --execute say different things; give one of them")
+        raise WrongUsage("--dry-run and --execute exclude each other; give one of them")
     goal = aim.goal()
     if bool(topic) == all_topics and goal is not None:
         raise WrongUsage("topics are required: --topic TOPIC[:0,1] or --all-topics")

@@ -1,7 +1,7 @@
 """`odradek migrate`: move a running cluster from Apache Kafka brokers to Odradek brokers, or back.
 
-Nothing is kept between the commands: each one reads the cluster and finds the steps that are left. A migration that was
-stopped goes on with the same command, and goes back with --from and --to exchanged.
+Nothing is kept between the commands: each one reads the cluster and finds the steps that are left. A stopped
+migration is continued by the same command, and reversed with --from and --to exchanged.
 """
 
 import time
@@ -203,7 +203,7 @@ def _tell(found: list[Finding]) -> None:
 
 
 def _elect_and_await(client: ClusterClient, step: Step) -> None:
-    """Preferred leaders, and then every replica in sync: only then the next step may begin."""
+    """Elect the preferred leaders and wait until every replica is in sync, before the next step."""
     moved = sorted(step.plan.targets)
     refused = {
         tp: reason or code.name

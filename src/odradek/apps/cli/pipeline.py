@@ -198,7 +198,7 @@ def replay(
     if (from_offset is None) == (from_time is None):
         raise WrongUsage("either --from-offset or --from-time is required")
     if dry_run and execute:
-        raise WrongUsage("--dry-run and --execute say different things; give one of them")
+        raise WrongUsage("--dry-run and --execute exclude each other; give one of them")
     pipeline = read_pipeline(project)
     running = read_status(pipeline.directory)
     if running is not None and is_live(running):

@@ -126,5 +126,5 @@ class Reassigner:
     def _find(self, client: ClusterClient, run_id: str) -> RunRecord:
         found = next((record for record in self._journals(client).all() if record.id == run_id), None)
         if found is None:
-            raise ValueError("that run is not known any more")
+            raise ValueError("that run is no longer known")
         return found

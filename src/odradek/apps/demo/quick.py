@@ -1,6 +1,6 @@
 """`odradek demo --quick`: a broker that starts, takes a hundred thousand records, gives them back, and stops: seconds.
 
-Everything lives in a temporary directory and on free ports, so it disturbs nothing and leaves nothing.
+It uses a temporary directory and free ports, and leaves nothing behind.
 """
 
 import os

@@ -1,4 +1,4 @@
-"""A real ZooKeeper ensemble of three, one of whose servers lags: it hears late what the leader has decided.
+"""A real ZooKeeper ensemble of three, one of whose servers lags: it receives the leader's decisions late.
 
 The slow server's connection to the leader is a `Line` with a delay, so that everything its clients see, and every watch
 that fires for them, is that much older than what the others see. It has the lowest id and starts last, so that it is

@@ -262,7 +262,7 @@ class Member(ABC):
             self._thread.join(_STOP_S_MAX)
 
     def _register(self) -> None:
-        """A node of the same name, of an earlier session, goes when that expires."""
+        """Register. A node of an earlier session with the same name is removed when that session expires."""
         deadline_ms = self._clock.monotonic_ms() + 2 * self.settings.zookeeper_session_timeout_ms
         while not self.tree.register(self.id, self.registration, self._clock.now_ms()):
             if self._clock.monotonic_ms() > deadline_ms:

@@ -89,7 +89,7 @@ class BatchCollector:
         self._columns: tuple[list[Column], list[Column]] | None = None  # the same for every batch
 
     def collect(self, batch: "DataFrame", number: int) -> CollectedBatch | None:
-        """Compute the batch and return its rows; None if it is not small, or has come to too much."""
+        """Compute the batch and return its rows; None if it is not small, or its result is too large."""
         from pyspark.errors import PySparkException
 
         records = records_between(batch_offsets(self._checkpoint, number - 1), batch_offsets(self._checkpoint, number))

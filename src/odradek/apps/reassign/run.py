@@ -3,11 +3,11 @@ case.
 
     begun → throttles set → moves, a few at a time → throttles taken back → ended
 
-However it ends (done, stopped, an error, Ctrl-C) moves that are under way are cancelled or done, and throttles are what
-they were before. Only a process that is killed leaves something, and its journal says what: see `leftovers`.
+However it ends (done, stopped, an error, Ctrl-C), moves in progress are cancelled or completed, and throttles are
+restored. Only a killed process leaves moves or throttles, and its journal lists them: see `leftovers`.
 
-A partition that can't move on, since a broker that shall have it is dead, or all that have it are, is waited for as
-long as `dead_broker_ms` says and then given up: it goes back to where it was, and the others go on.
+A partition can't move if its target broker is dead, or all brokers that have it. The run waits `dead_broker_ms` for
+them, then cancels the move of this partition and continues with the others.
 """
 
 import time

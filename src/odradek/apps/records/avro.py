@@ -1,4 +1,4 @@
-"""Avro's binary encoding, read by a schema. Bounded: a length is not believed until the bytes are there.
+"""Avro's binary encoding, read by a schema. Bounded: a length is not trusted until the bytes are there.
 
 The result is made of what JSON has; bytes and fixed are hex, and logical types stay what they are stored as.
 """

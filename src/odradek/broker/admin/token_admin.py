@@ -113,7 +113,7 @@ class TokenAdmin:
             self._waiting_store.tokens.purge_token_changes(self._clock.now_ms())
 
     def _keep(self, token_ids: list[str] | None) -> bool:
-        """False: a token was changed here while they were read, and an older answer must not replace a newer one."""
+        """Return False if a token was changed during the read: an older answer must not replace a newer one."""
         generation = self._generation
         found = self._waiting_store.tokens.load_tokens(token_ids)
         with self._lock:

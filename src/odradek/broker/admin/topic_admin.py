@@ -304,7 +304,7 @@ class TopicAdmin:
     def when_shown(
         self, missing: Callable[[MetadataImage], set[T]], timeout_ms: int, answer: Callable[[set[T]], None]
     ) -> None:
-        """Calls `answer` once: when an image lacks nothing any more, or with what it lacks when the time is up."""
+        """Call `answer` once: when an image contains all of them, or with the missing ones after the timeout."""
         wait = ImageWait(self._metadata, missing, timeout_ms, answer)
         self._waiting.try_complete_else_watch(wait, [ImageWait.KEY])
 

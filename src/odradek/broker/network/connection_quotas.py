@@ -58,8 +58,8 @@ class TooManyConnections(Exception):
 
 
 class ComesTooOften(Exception):
-    """More connections or failed logins a second than one client address may make: it is let go when this time is
-    over."""
+    """An address makes more connections or failed logins a second than allowed; the connection is closed after this
+    time."""
 
     def __init__(self, host: str, wait_ms: int) -> None:
         super().__init__(f"{host} connects too often")
@@ -89,7 +89,7 @@ class ConnectionQuotas:
         return self._total
 
     def admit(self, listener_name: str, host: str) -> bool:
-        """Count the connection in, waiting for its turn. True: others are now too many, and one of them must go."""
+        """Count the connection, and wait for its turn. Return True if another connection must be closed for it."""
         with self._changed:
             self._await_slot(self._listeners[listener_name])
             now_ms = int(monotonic() * 1000)

@@ -125,7 +125,7 @@ class Processor:
             self._thread.join()
 
     def adopt(self, accepted: Accepted) -> None:
-        """Take a connection, on the acceptor's thread. The processor's is not woken for it: the first bytes do that."""
+        """Register a connection, on the acceptor's thread. Its first bytes wake the processor's thread."""
         connection = Connection(accepted, self, self._max_frame_bytes, monotonic_ns())
         if not self._do_if_asleep(self._register, connection, accepted.socket):
             self._post(self._register, connection, accepted.socket)

@@ -262,7 +262,7 @@ class Partition:
     # ---- the leader and its followers
 
     def check_is_replica(self, broker_id: int, current_leader_epoch: int) -> None:
-        """Refuse a broker that isn't assigned here. It may know better, so its error is one to retry after."""
+        """Refuse a broker that isn't assigned here. Its metadata may be newer, so the error is retriable."""
         if broker_id not in self.followers.by_id:
             known = current_leader_epoch >= 0
             code = ErrorCode.UNKNOWN_LEADER_EPOCH if known else ErrorCode.NOT_LEADER_OR_FOLLOWER

@@ -35,7 +35,7 @@ class Snapshot:
 
 
 def write_snapshot(directory: Path, snapshot: Snapshot) -> None:
-    """Replaces nothing: the file appears whole, or not at all."""
+    """Write a new file, which appears complete or not at all."""
     arriving = directory / ".snapshot"
     with arriving.open("wb") as file:
         file.write(_encoded(snapshot))

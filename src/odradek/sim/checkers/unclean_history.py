@@ -1,8 +1,8 @@
 """History of a partition that may elect a leader from outside of its ISR.
 
-Such an election loses committed batches: the log of the new leader is the truth from then on. Only that is excused.
-All invariants hold of what the new leader has and commits; leaders of former epochs, which don't know of the election
-yet, count no more.
+Such an election loses committed batches: from then on, the log of the new leader counts. Only this loss is allowed.
+All invariants apply to the batches that the new leader has and commits; leaders of former epochs, which don't know the
+election yet, are ignored.
 """
 
 from collections.abc import Collection

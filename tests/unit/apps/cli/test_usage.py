@@ -30,7 +30,7 @@ UNREACHABLE = ["--bootstrap-server", "127.0.0.1:1"]
         ("produce", ["--topic", "t", "--property", "a=b"], "'a' is not known"),
         ("produce", ["--topic", "t", "--compression", "rar"], "is not one of"),
         ("consume", ["--topic", "t", "--offset", "soon"], "'soon' is not a number"),
-        ("consume", ["--topic", "t", "--offset", "5", "--from-beginning"], "say different things"),
+        ("consume", ["--topic", "t", "--offset", "5", "--from-beginning"], "exclude each other"),
         ("consume", ["--topic", "t", "--format-string", "%y"], "'%y' is not known"),
         ("consume", ["--topic", "t", "--format", "json", "--format-string", "%s"], "leave --format out"),
         ("offsets", ["--time", "noon"], "'noon' is not a time"),

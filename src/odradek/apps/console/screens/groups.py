@@ -156,7 +156,7 @@ async def _reset(console: Console, name: str) -> None:
             chosen = meaning(at, lambda text: _goal(goal.value, text, now_ms))
             moves[:] = await off_loop(partial(_plan, console.access, name, wanted, chosen))
         except WrongInput:
-            raise ValueError("Nothing is changed: see what is said at the field.") from None
+            raise ValueError("Nothing was changed: see the message at the field.") from None
         except (ValueError, *UNREADABLE) as error:
             preview.show(tag("div", plainly(error), cls="card empty bad", role="alert"))
             raise ValueError(plainly(error)) from error

@@ -169,7 +169,7 @@ class _Browser:
             query = self._query()
             self._lines = RecordLines(meaning(self._columns, parse_columns))
         except WrongInput:
-            self._shown.show(tag("div", "Nothing is read: see what is said at the fields.", cls="card empty"))
+            self._shown.show(tag("div", "Nothing was read: see the messages at the fields.", cls="card empty"))
             return
         if not query.topic:
             self._shown.show(tag("div", "Choose a topic first.", cls="card empty bad", role="alert"))

@@ -1,8 +1,8 @@
 """Work of a Spark task: reads ranges of offsets from the brokers, and passes them on as Arrow batches.
 
-Where a query asks for nothing but records, they are fetched as they lie in the log and decoded by compiled code
-(`plain_fetching`). For all else there is librdkafka: security, committed reads, settings of its own, and the rest of a
-range when anything comes that isn't plain records in order. It fetches and decodes in threads of its own; Python sees
+If a query needs only records, they are fetched as raw batches and decoded by compiled code (`plain_fetching`).
+librdkafka does everything else: security, read_committed, settings of the client, and the rest of a range after
+anything but plain records in order. It fetches and decodes in threads of its own; Python sees
 some thousand records at a time and takes them apart column by column.
 
 What waits in a queue and what is in the batch at hand is all that a worker holds.

@@ -2,9 +2,9 @@
 
 Versions 0-4. The table is the protocol's, and a test compares the handlers with it. A version that the broker doesn't
 know is answered in v0 with UNSUPPORTED_VERSION and the versions of ApiVersions alone, so that the client can ask again
-(the dispatcher sends it, see `unsupported_version`). From v3 the client tells its name and version, and learns the
-finalized features: the version of transactions, if it is 2. A client goes by the features with the highest epoch that
-it has seen, and keeps them. Not done: nothing.
+(the dispatcher sends it, see `unsupported_version`). From v3 the request has the client's name and version, and the
+answer the finalized features: the version of transactions, if it is 2. A client uses the features with the highest
+epoch that it has seen, and keeps them. Not done: nothing.
 """
 
 import re

@@ -219,7 +219,7 @@ def _refused(request: ProduceRequest, ctx: RequestContext) -> KafkaError | None:
 
 
 def _transaction(request: ProduceRequest, ctx: RequestContext) -> tuple[TransactionalProduce | None, KafkaError | None]:
-    """The producer of the transactional batches, or why nothing of the request may be written.
+    """Return the producer of the transactional batches, or the error of the whole request.
 
     The batches decide: a request with a transactional id may have batches outside of a transaction (KAFKA-14916).
     """

@@ -62,7 +62,7 @@ class ReadTopicsToDelete:
 
 @dataclass(frozen=True, slots=True)
 class ReadIsrNotifications:
-    """→ tuple[list[str], set[TopicPartition]]: the nodes' names and what they tell of."""
+    """→ tuple[list[str], set[TopicPartition]]: the nodes' names and their partitions."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,8 @@
 """The entries of a coordinator, in the partitions of its topic that this broker leads.
 
 A leadership of a partition begins with a leader epoch. An older epoch changes nothing, and a replay that ends after its
-leadership is thrown away. Entries of a leadership that ended are unloaded on a thread of their own, and no later
-leadership reads the log before that is done: after it nothing is written in their name.
+leadership is discarded. Entries of an ended leadership are unloaded on a separate thread, and no later leadership reads
+the log before that is done: afterwards nothing is written for them.
 """
 
 import threading

@@ -38,7 +38,7 @@ class CopyOutcome(Enum):
 
 
 def take(partition: Follower, tp: TopicPartition, progress: Progress, data: PartitionData) -> CopyOutcome:
-    """Does what the leader's answer asks for. Never raises: one partition's trouble is not the others'."""
+    """Apply the leader's answer. It never raises: a failed partition must not affect the others."""
     try:
         if data.error_code:
             return _refused(tp, progress.following, ErrorCode(data.error_code))

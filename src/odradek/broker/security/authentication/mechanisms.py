@@ -57,7 +57,7 @@ class Step(NamedTuple):
 class SaslServer(Protocol):
     @property
     def may_block(self) -> bool:
-        """Return whether `evaluate` takes long, and doesn't belong on a network thread."""
+        """Return whether `evaluate` takes too long for a network thread."""
 
     def evaluate(self, token: bytes) -> Step:
         """AuthenticationFailed ends the exchange."""

@@ -27,7 +27,7 @@ class MetricsAccess:
 
 
 def metrics_access(config: BrokerConfig) -> MetricsAccess:
-    """ConfigError where the endpoint would be less secured than its settings say."""
+    """Raise ConfigError if the endpoint would be less secure than its settings require."""
     location, login = config.odradek_metrics_keystore_location, config.get("odradek.metrics.login")
     assert login is None or isinstance(login, Password)
     if login is not None and not _LOGIN.fullmatch(login.value):

@@ -72,7 +72,7 @@ def renewed(
 
 
 def expired(token: DelegationToken, principal: KafkaPrincipal, period_ms: int, now_ms: int) -> DelegationToken | None:
-    """The token with its new end; None: it ends at once, which a period below 0 asks for."""
+    """Return the token with its new expiry; None if it expires at once (a period below 0)."""
     if period_ms < 0:
         _check_owner(token, principal)
         return None

@@ -38,7 +38,7 @@ class ConfigNodes:
     def load_config_changes(self, after: str | None = None) -> list[tuple[str, str, str]]:
         """The notices that came after the one of that name, in order: its name, the entity's type, the entity's name.
 
-        A notice that can't be understood is reported and left out.
+        A notice that can't be parsed is reported and skipped.
         """
         names = [name for name in self._access.children(ConfigChanges.path) if after is None or name > after]
         found = self._access.read_all([ConfigChanges.child(name) for name in names])

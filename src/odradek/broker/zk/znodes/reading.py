@@ -14,7 +14,7 @@ SECRET_PATHS = ("/config/users", "/config/brokers", "/delegation_token")
 
 
 class CorruptZnode(Exception):
-    """A znode whose content can't be understood. Names the path, and shows the content unless it may be secret."""
+    """A znode whose content can't be parsed. The message has the path, and the content unless it may be secret."""
 
     def __init__(self, path: str, content: bytes | None, reason: str) -> None:
         shown = "content not shown" if path.startswith(SECRET_PATHS) else f"({reason}): {content!r}"

@@ -1,6 +1,6 @@
-"""Transactions: what a write request comes to once it is checked, and its bytes in ZooKeeper's transaction log.
+"""Transactions: the results of checked write requests, and their bytes in ZooKeeper's transaction log.
 
-The bytes are ZooKeeper's own, so that Apache ZooKeeper can go on with a log of this server and the other way round. A
+The bytes are ZooKeeper's own, so that Apache ZooKeeper can continue a log of this server, and the reverse. A
 digest of the tree, which Apache may append to a transaction, is neither written nor checked.
 """
 

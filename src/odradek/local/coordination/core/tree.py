@@ -1,6 +1,6 @@
 """The tree of znodes, changed by transactions alone. All checks were made before a transaction was logged.
 
-A replay is forgiving: a snapshot of Apache ZooKeeper may hold effects of transactions that follow it in the log.
+A replay is tolerant: a snapshot of Apache ZooKeeper may contain effects of transactions that follow it in the log.
 """
 
 from collections.abc import Iterator

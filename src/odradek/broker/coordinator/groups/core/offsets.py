@@ -12,10 +12,10 @@ Offsets = dict[TopicPartition, CommittedOffset]
 def expired_offsets(
     group: Group, offsets: Mapping[TopicPartition, CommittedOffset], now_ms: int, retention_ms: int
 ) -> list[TopicPartition]:
-    """Retention counts from when the group lost its last member, or else from the commit: of clients without a group,
-    and where the record doesn't tell, as those of Kafka before 2.1.
+    """Retention begins when the group lost its last member. It begins with the commit for clients without a group,
+    and for records without that time (Kafka before 2.1).
 
-    While members are there, nothing of the topics that they read expires, and nothing at all when these can't be known.
+    While a group has members, offsets of the topics that they read don't expire; if these are unknown, none do.
     """
     if group.protocol_type is None or group.state is GroupState.EMPTY:
         emptied_ms = NO_TIMESTAMP if group.protocol_type is None else group.state_since_ms
