@@ -300,6 +300,11 @@ def test_classes_of_a_part_have_names_of_their_own() -> None:
     assert {name: files for name, files in found.items() if len(files) > 1} == {}
 
 
+def contracts() -> list[dict[str, list[str]]]:
+    tools = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]
+    return list(tools["importlinter"]["contracts"])
+
+
 IMPURE = {
     *("asyncio", "atexit", "concurrent", "fcntl", "http", "io", "kazoo", "logging", "mmap", "os", "pathlib", "queue"),
     *("random", "secrets", "select", "selectors", "shutil", "signal", "socket", "ssl", "subprocess", "sys", "tempfile"),
@@ -312,8 +317,7 @@ NOT_PURE = {"odradek.broker.controller.topic_ids", "odradek.broker.api.handlers"
 def test_pure_modules_of_the_broker_are_in_the_contract() -> None:
     """A module that imports nothing impure, at any distance, is guarded against it: it lies in a pure package, or the
     contract names it."""
-    contracts = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
-    (named,) = (each["source_modules"] for each in contracts if each["name"].startswith("what is pure is a place"))
+    (named,) = (each["source_modules"] for each in contracts() if "what is pure is a place" in each["name"])
     guarded = "|".join(re.escape(name).replace(r"\*", "[^.]+") + r"(\..+)?" for name in named)
     modules = {}
     for path in sources():
@@ -355,6 +359,33 @@ def test_the_index_of_the_architecture_names_files_that_exist() -> None:
     rows = re.findall(r"^\| ([^|]*\?) \| (.*) \|$", page, re.MULTILINE)
     assert len(rows) >= 10
     assert [question for question, answer in rows if not 1 <= answer.count(".py`") <= 2] == [], "two files at most"
+
+
+def test_the_architecture_names_the_layers_in_the_order_of_the_contracts() -> None:
+    page = (ROOT / "ARCHITECTURE.md").read_text()
+    (order,) = re.findall(r"packages below it, in this order: (.*?)Every\s+package named `core`", page, re.DOTALL)
+    named = re.findall(r"`([a-z]+)`|Inside of `[a-z]+/`", order)
+    layers = [each for each in contracts() if "layers" in each]
+    in_order = [name for each in layers for layer in each["layers"] for name in layer.split(" | ")]
+    packages = {path.name for path in SOURCE.rglob("*") if (path / "__init__.py").exists()}
+    assert [name for name in named if name in packages] == [name for name in in_order if name in packages]
+
+
+def test_the_architecture_names_the_threads_that_a_broker_can_lose() -> None:
+    """The flight recorder and the metrics endpoint, and two that end after one task."""
+    losable = {name_of(path) for path in sources() if "is_essential=False" in path.read_text()}
+    assert losable == {
+        "base/metrics_endpoint.py",
+        "broker/directory_failures.py",
+        "broker/network/server.py",
+        "broker/recorder/recorder.py",
+    }
+
+
+def test_unit_tests_follow_the_source() -> None:
+    """A folder of unit tests is named like the package that they test."""
+    folders = {file.parent.relative_to(ROOT / "tests" / "unit") for file in (ROOT / "tests/unit").rglob("test_*.py")}
+    assert {str(folder) for folder in folders if not (SOURCE / folder).is_dir()} == set()
 
 
 def test_files_outside_of_packages_have_names_of_their_own() -> None:
