@@ -13,7 +13,7 @@ from odradek.apps.pipeline.batch_transaction import BatchName, BatchTransaction,
 from odradek.apps.pipeline.transaction_output import Partitions, TaskOutput, TransactionWriter, task_claims
 from odradek.base.errors import FatalError
 from odradek.client.cluster_client import ClusterClient
-from odradek.client.producer_transaction import ProducerTransaction, TransactionHandle
+from odradek.client.producer_transaction import ProducerId, ProducerTransaction, TransactionHandle
 from odradek.model.topology import TopicPartition as Partition
 
 from .conftest import TopicMaker
@@ -197,6 +197,8 @@ def test_a_task_of_a_repeated_stage_is_known_by_its_claim(stage: Stage, tmp_path
     stage.check(0)
     assert attempts == 2
     assert not list(tmp_path.iterdir()), "nothing is left of the claims"
+    nowhere = TaskOutput(stage.bootstrap, TransactionHandle("id", ProducerId(1, 0)), "tag", tmp_path / "not shared")
+    assert nowhere.write(iter(()), task=0, attempt=1) == (0, "TaskRetried"), "without claims the attempt tells"
 
 
 def test_an_older_driver_that_wakes_up_is_fenced(stage: Stage) -> None:

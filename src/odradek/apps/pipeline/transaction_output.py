@@ -120,7 +120,7 @@ class TaskOutput:
             (self.claims / str(task)).touch(exist_ok=False)
         except FileExistsError:
             return False
-        except FileNotFoundError:  # a worker without the checkpoint's file system, or a driver that is through
+        except OSError:  # a worker that can't write there, or a driver that is through: Spark's number is all there is
             return attempt == 0
         return True
 
