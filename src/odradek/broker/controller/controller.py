@@ -6,6 +6,7 @@ dropped, and its request is answered with NOT_CONTROLLER.
 """
 
 from typing import Any, TypeAlias
+from uuid import UUID
 
 from odradek.base.clock import SYSTEM_CLOCK, Clock
 from odradek.base.config.broker_config import BrokerConfig
@@ -120,6 +121,11 @@ class Controller:
         """The present term, which fences its writes."""
         lifecycle = self._lifecycle
         return None if lifecycle is None else lifecycle.term
+
+    def topic_ids(self) -> dict[str, UUID]:
+        """Ids of the topics that the present term knows, which may be ahead of this broker's metadata."""
+        lifecycle = self._lifecycle
+        return {} if lifecycle is None else lifecycle.topic_ids()
 
     def submit(self, event: Event) -> None:
         """Queue a request. Its answer comes on the event thread, where the receiver may only hand it on."""

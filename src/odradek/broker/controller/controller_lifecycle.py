@@ -7,6 +7,7 @@ others.
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
+from uuid import UUID
 
 from odradek.base.config.broker_config import BrokerConfig
 from odradek.base.logs import get_logger
@@ -55,6 +56,10 @@ class ControllerLifecycle:
         self._unanswered: dict[_Once, None] = {}
         self._trace = Trace()
         self.record = ControllerTermRecord(records, term.epoch)
+
+    def topic_ids(self) -> dict[str, UUID]:
+        """A copy for other threads, made in one step."""
+        return self._context.topic_ids.copy()
 
     def admit(self, event: Event) -> Event:
         """The event with an answer that is given once, by the decision or else by the end of the term."""

@@ -5,6 +5,9 @@ v3 names the brokers of the ISR with their epochs: one that has restarted since 
 Not done: nothing.
 """
 
+from collections.abc import Mapping
+from uuid import UUID
+
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.broker.api.authorization import authorized_on_cluster
 from odradek.broker.api.context import RequestContext
@@ -34,7 +37,8 @@ Answers = dict[TopicPartition, LeaderAndIsr | KafkaError]
 def alter_partition(request: AlterPartitionRequest, ctx: RequestContext) -> AlterPartitionResponse | Outcome:
     if not authorized_on_cluster(ctx, AclOperation.CLUSTER_ACTION):
         return AlterPartitionResponse(error_code=ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
-    named = [(topic, _name(topic, ctx)) for topic in request.topics]
+    ids = ctx.broker.controller.topic_ids() if ctx.version >= FIRST_BY_ID else {}
+    named = [(topic, _name(topic, ids, ctx)) for topic in request.topics]
     wanted = {
         TopicPartition(name, partition.partition_index): _wanted(partition, request.broker_id, ctx.version)
         for topic, name in named
@@ -61,8 +65,15 @@ def alter_partition(request: AlterPartitionRequest, ctx: RequestContext) -> Alte
     )
 
 
-def _name(topic: TopicData, ctx: RequestContext) -> str | None:
-    return ctx.broker.metadata.image.topic_names.get(topic.topic_id) if ctx.version >= FIRST_BY_ID else topic.topic_name
+def _name(topic: TopicData, ids: Mapping[str, UUID], ctx: RequestContext) -> str | None:
+    """Return the name of the topic as the controller knows it. Its broker's metadata may be late: without a new topic,
+    or with the former one of that name."""
+    if ctx.version < FIRST_BY_ID:
+        return topic.topic_name
+    name = ctx.broker.metadata.image.topic_names.get(topic.topic_id)
+    if name is not None and ids.get(name, topic.topic_id) == topic.topic_id:
+        return name
+    return next((name for name, topic_id in ids.items() if topic_id == topic.topic_id), None)
 
 
 def _wanted(partition: PartitionData, leader: int, version: int) -> LeaderAndIsr:
