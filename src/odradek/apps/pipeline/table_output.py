@@ -4,9 +4,9 @@
     TABLE/batch=g1-000000012/_odradek.json      which records of which topics it was made of, and its columns
     TABLE/_odradek.json                         whose table this is
 
-A batch is written beside the table and moved into it by one rename. So a reader, whoever it is, sees whole batches
-only; and a batch that Spark gives a second time, after a crash between the rename and its own commit, is there already
-and is left alone.
+A batch is written beside the table, made durable, and moved into it by one rename. So a reader, whoever it is, sees
+whole batches only; and a batch that Spark gives a second time, after a crash between the rename and its own commit, is
+there already and is left alone.
 """
 
 import json
@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from odradek.apps.pipeline.checkpoint import batch_offsets, make_directory, sync_directory, write_durably
+from odradek.apps.pipeline.tables.batch_files import found_files, make_durable
 from odradek.base.errors import FatalError
 
 if TYPE_CHECKING:
@@ -44,11 +45,13 @@ class TableOutput:
         shutil.rmtree(staging, ignore_errors=True)
         writer = batch.write.partitionBy(*self.partition_by) if self.partition_by else batch.write
         writer.parquet(str(staging))
-        rows = sum(_rows(file) for file in staging.rglob("*.parquet"))
+        files = found_files(staging.parent, staging.name)
+        rows = sum(file.rows for file in files)
         if rows:
             start = batch_offsets(self.checkpoint, number - 1)
             manifest = {"rows": rows, "start": start, "end": end, "columns": columns_of(batch)}
             write_durably(staging / MANIFEST, manifest)
+            make_durable(staging.parent, staging.name, files)
             staging.rename(target)
             sync_directory(self.table)
         else:
@@ -125,9 +128,3 @@ def _check_same(batch: Path, end: list[Any]) -> None:
 def _generation_and_number(path: Path) -> tuple[int, int]:
     generation, _, number = path.name.removeprefix("batch=g").partition("-")
     return int(generation), int(number)
-
-
-def _rows(file: Path) -> int:
-    import pyarrow.parquet as pq
-
-    return int(pq.read_metadata(file).num_rows)
