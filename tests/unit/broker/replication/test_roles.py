@@ -1,6 +1,6 @@
 """Role changes by requests of the controller, and requests that a follower accepts."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from uuid import UUID
@@ -92,6 +92,24 @@ def test_followers_are_followed_and_leaders_are_not(stage: ReplicaStage) -> None
     stage.roles.stop([ORDERS], delete=False)
     assert ORDERS not in stage.copies.following
     assert stage.listener.told == [("lead", 2), ("resign", 3)]
+
+
+def test_coordinators_and_waiting_requests_are_called_without_the_lock_of_the_roles(
+    stage: ReplicaStage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    held: list[tuple[str, bool]] = []
+
+    def record(name: str) -> Callable[..., None]:
+        return lambda *_, **__: held.append((name, stage.roles._roles.locked()))
+
+    for name in ("lead", "resign", "forget"):
+        monkeypatch.setattr(stage.listener, name, record(name))
+    monkeypatch.setattr(stage.replicas, "wake", record("wake"))
+    stage.become(0, epoch=1)
+    stage.become(1, epoch=2)
+    stage.roles.stop([ORDERS], delete=True)
+    assert {name for name, _ in held} == {"lead", "resign", "forget", "wake"}
+    assert [name for name, is_held in held if is_held] == []
 
 
 def test_a_leader_that_nobody_knows_yet_is_followed_when_it_is_known(stage: ReplicaStage) -> None:
