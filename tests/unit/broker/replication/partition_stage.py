@@ -71,11 +71,13 @@ class TransactionStage(ReplicaStage):
         producer_id: int = 1,
         epoch: int = 0,
         transactional: bool = True,
+        in_transaction: bool | None = None,
         version: int = 11,
         acks: int = 1,
         timestamp: int = NOW_MS,
     ) -> list[AppendOutcome]:
-        """A batch of one record. The list stays empty until it is answered."""
+        """A batch of one record. The list stays empty until it is answered. `in_transaction`: whether the request has
+        transactional batches."""
         records = memoryview(
             bytearray(
                 build_batch(
@@ -96,7 +98,7 @@ class TransactionStage(ReplicaStage):
             api_version=version,
             refused=self.refused,
             done=answered.extend,
-            transaction=produce if transactional else None,
+            transaction=produce if (transactional if in_transaction is None else in_transaction) else None,
         )
         answered.extend(at_once or [])
         return answered
