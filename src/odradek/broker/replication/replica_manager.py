@@ -104,19 +104,21 @@ class ReplicaManager:
     ) -> dict[TopicPartition, ErrorCode]:
         """Lead and follow what the controller says. KafkaError when it is the controller no longer."""
         effects = _Effects()
-        with self._roles:
-            self._check_controller(controller_id, controller_epoch)
-            errors: dict[TopicPartition, ErrorCode] = {}
-            leaders: list[tuple[Partition, PartitionDirective]] = []
-            followers: list[tuple[Partition, PartitionDirective]] = []
-            for directive in directives:
-                errors[directive.partition], partition = self._accept(directive, config_of)
-                if partition is not None:
-                    leads = directive.state.leader == self._broker_id
-                    (leaders if leads else followers).append((partition, directive))
-            self._make_leaders(leaders, errors, effects)
-            self._make_followers(followers, effects)
-        self._carry_out(effects)
+        try:
+            with self._roles:
+                self._check_controller(controller_id, controller_epoch)
+                errors: dict[TopicPartition, ErrorCode] = {}
+                leaders: list[tuple[Partition, PartitionDirective]] = []
+                followers: list[tuple[Partition, PartitionDirective]] = []
+                for directive in directives:
+                    errors[directive.partition], partition = self._accept(directive, config_of)
+                    if partition is not None:
+                        leads = directive.state.leader == self._broker_id
+                        (leaders if leads else followers).append((partition, directive))
+                self._make_leaders(leaders, errors, effects)
+                self._make_followers(followers, effects)
+        finally:  # a repeated request would be refused: the epochs are taken
+            self._carry_out(effects)
         return errors
 
     def stop(
@@ -252,7 +254,8 @@ class ReplicaManager:
         self._follow([directive for _, directive in orders])
 
     def _follow(self, directives: Iterable[PartitionDirective]) -> None:
-        """Follow the leaders; partitions whose leader is unknown are tried again by `check_replicas`."""
+        """Follow the leaders; partitions whose leader is unknown, or whose fetcher can't be started, are tried again by
+        `check_replicas`."""
         orders: dict[TopicPartition, FetchAssignment] = {}
         for directive in directives:
             state = directive.state
@@ -261,14 +264,16 @@ class ReplicaManager:
             if endpoint is not None:
                 following = FetchAssignment(endpoint, state.leader, state.leader_epoch, directive.topic_id)
                 orders[directive.partition] = following
-                self._unreachable.pop(directive.partition, None)
             elif state.leader >= 0:
                 log.warning(
                     "leader of the partition unknown, retrying", partition=str(directive.partition), leader=state.leader
                 )
+            if state.leader >= 0:
                 self._unreachable[directive.partition] = directive
         if orders:
             self._fetchers.follow(orders)
+            for tp in orders:
+                self._unreachable.pop(tp, None)
 
     def _unfollow(self, tps: Sequence[TopicPartition]) -> None:
         for tp in tps:

@@ -14,6 +14,7 @@ from odradek.broker.log.files.partition_log import PartitionLog
 from odradek.broker.replication.follower import replica_fetcher_thread as fetch_loop
 from odradek.broker.replication.follower.fetch_assignment import FetchAssignment
 from odradek.broker.replication.follower.fetcher_manager import ReplicaFetcherManager, loop_number
+from odradek.broker.replication.follower.replica_fetcher_thread import ReplicaFetcherThread
 from odradek.broker.replication.replication_quota import ReplicationQuotas
 from odradek.model.topology import TopicPartition
 from odradek.protocol.messages.offset_for_leader_epoch import OffsetForLeaderEpochRequest
@@ -133,6 +134,22 @@ def test_the_copy_is_the_leaders_log_byte_for_byte(stage: Stage) -> None:
     eventually(lambda: copy.high_watermark == theirs.log_end_offset)
     assert copy.log.epochs.entries == theirs.epochs.entries
     assert set(stage.advanced) == {TP}
+
+
+def test_a_fetcher_that_can_not_be_started_takes_no_orders(stage: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+    """There are too many threads. The next order starts another one."""
+
+    def fail(thread: ReplicaFetcherThread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    stage.lead(TP, (5, 3))
+    stage.follow(TP, order=False)
+    with monkeypatch.context() as full:
+        full.setattr(ReplicaFetcherThread, "start", fail)
+        with pytest.raises(RuntimeError, match="can't start"):
+            stage.fetchers.follow({TP: stage.order(TP)})
+    stage.fetchers.follow({TP: stage.order(TP)})
+    stage.until_equal(TP)
 
 
 def test_the_leader_learns_who_asks_and_where_the_copy_begins(stage: Stage) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from errno import EMFILE
 from pathlib import Path
 from uuid import UUID
 
@@ -57,6 +58,25 @@ def test_only_a_newer_leader_epoch_changes_anything(stage: ReplicaStage) -> None
     assert stage.partition.is_leader
     assert stage.partition.followers.by_id[1] is follower
     assert follower.log_end_offset == 0
+
+
+def test_a_role_is_taken_though_its_fetcher_can_not_be_started_now(
+    stage: ReplicaStage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """KAFKA-9307: the same order is refused when it is repeated. There are too many open files, or threads."""
+
+    def fail(orders: object) -> None:
+        raise OSError(EMFILE, "Too many open files")
+
+    stage.become(0, epoch=1)
+    with monkeypatch.context() as full:
+        full.setattr(stage.copies, "follow", fail)
+        with pytest.raises(OSError, match="Too many open files"):
+            stage.become(1, epoch=2)
+    assert stage.listener.told == [("lead", 1), ("resign", 2)]
+    assert stage.become(1, epoch=2) is ErrorCode.STALE_CONTROLLER_EPOCH
+    stage.roles.check_replicas()
+    assert stage.copies.following[ORDERS].leader_epoch == 2
 
 
 def test_orders_of_a_former_controller_and_of_another_topic_are_refused(stage: ReplicaStage) -> None:

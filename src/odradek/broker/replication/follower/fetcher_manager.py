@@ -95,8 +95,8 @@ class ReplicaFetcherManager:
 
     def _start(self, key: LoopKey) -> ReplicaFetcherThread:
         loop = ReplicaFetcherThread(self._context, key.leader_id, key.endpoint, key.number, self._may_end)
+        loop.start()  # which may fail: a loop that doesn't run takes no orders
         self._loops[key] = loop
-        loop.start()
         return loop
 
     def _leave(self, tps: Iterable[TopicPartition]) -> None:
