@@ -4,10 +4,11 @@ import json
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
-from confluent_kafka import Consumer, TopicPartition
+from confluent_kafka import Consumer, Producer, TopicPartition
 
 from .conftest import Run, TopicMaker, told, unused_name
 
@@ -78,6 +79,21 @@ def test_a_group_is_listed_described_moved_and_deleted(odradek: Run, topic: str,
     assert f"group '{group}' does not exist; see which do with: odradek groups list" in gone.stderr
 
 
+@pytest.mark.parametrize("an_hour", ["1h", "60 minutes", "PT1H"])
+def test_a_group_is_moved_back_by_a_duration(
+    odradek: Run, bootstrap: str, new_topic: TopicMaker, group: str, an_hour: str
+) -> None:
+    name = new_topic(partitions=1)
+    producer = Producer({"bootstrap.servers": bootstrap})
+    for minutes in (90, 61, 59, 30):
+        producer.produce(name, b"old", timestamp=time.time_ns() // 1_000_000 - minutes * 60_000)
+    assert producer.flush(30) == 0
+    (moved,) = told(
+        odradek("groups", "reset", group, "--topic", name, "--by-duration", an_hour, "--execute", "--format", "json")
+    )
+    assert (moved["new_offset"], moved["new_lag"]) == (2, 2)
+
+
 def test_a_group_with_members_is_not_touched(odradek: Run, bootstrap: str, topic: str, group: str) -> None:
     consumer = consumer_of(bootstrap, group, **{"client.id": "reader", "enable.auto.commit": False})
     try:
@@ -102,7 +118,7 @@ def test_a_group_with_members_is_not_touched(odradek: Run, bootstrap: str, topic
         ("groups", "reset", "g", "--to-earliest"),
         ("groups", "reset", "g", "--topic", "t", "--to-earliest", "--to-latest"),
         ("groups", "reset", "g", "--topic", "t", "--to-datetime", "soon"),
-        ("groups", "reset", "g", "--topic", "t", "--by-duration", "1h"),
+        ("groups", "reset", "g", "--topic", "t", "--by-duration", "an hour"),
         ("groups", "reset", "g", "--topic", "t", "--to-earliest", "--dry-run", "--execute"),
         ("groups", "describe"),
         ("configs", "describe"),
