@@ -2,8 +2,8 @@
 all brokers; with the source of each value.
 
 Versions 0-4. v1 adds sources and synonyms, v3 types and documentation. v0 says only whether a value is the default;
-Kafka 3.9 forgot to, and calls none one. Differs from Kafka: a resource that is asked for many times in the same words
-is described once, since its description is more than its name. Not done: nothing.
+Kafka 3.9 forgot to, and calls none one. Differs from Kafka: a resource that is asked for very often in the same
+words is described at most 10 times. Not done: nothing.
 """
 
 from collections.abc import Callable, Container, Sequence
@@ -17,6 +17,7 @@ from odradek.base.value_classes import dataclass
 from odradek.broker.api.config_changes import broker_id_of, require_on_config
 from odradek.broker.api.context import BrokerServices, RequestContext
 from odradek.broker.api.registry import handles
+from odradek.broker.api.repetitions import Repetitions
 from odradek.model.acls import AclOperation
 from odradek.model.topic_names import check_topic_name
 from odradek.protocol.api_keys import ApiKey
@@ -37,16 +38,18 @@ def describe_configs(request: DescribeConfigsRequest, ctx: RequestContext) -> De
     topics = _Topics(
         ctx.broker, [r.resource_name for r in request.resources if r.resource_type == ConfigResourceType.TOPIC]
     )
-    asked = {
-        (resource.resource_type, resource.resource_name, tuple(resource.configuration_keys or ())): resource
-        for resource in request.resources
-    }
+    repetitions = Repetitions()
     return DescribeConfigsResponse(
         results=[
             _describe(ctx, topics, resource, request) if known else _failed(resource, ErrorCode.INVALID_REQUEST, None)
-            for resource in asked.values()
+            for resource in request.resources
+            if repetitions.may_answer(_question(resource))
         ]
     )
+
+
+def _question(resource: DescribeConfigsResource) -> tuple[int, str, frozenset[str]]:
+    return resource.resource_type, resource.resource_name, frozenset(resource.configuration_keys or ())
 
 
 class _Topics:

@@ -1,13 +1,14 @@
 """DescribeGroups (key 15): state, members and assignments of groups.
 
 Versions 0-5. v3 may ask what the client is allowed, v4 tells static members. A group that isn't there is Dead. Differs
-from Kafka: a group that is named many times is described once. Not done: nothing.
+from Kafka: a group that is named very often is described at most 10 times. Not done: nothing.
 """
 
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.broker.api.authorization import NOT_ASKED, authorized_operations, denied_names
 from odradek.broker.api.context import RequestContext
 from odradek.broker.api.registry import handles
+from odradek.broker.api.repetitions import Repetitions
 from odradek.model.acls import AclOperation, ResourceType
 from odradek.protocol.api_keys import ApiKey
 from odradek.protocol.messages.describe_groups import (
@@ -20,7 +21,8 @@ from odradek.protocol.messages.describe_groups import (
 
 @handles(ApiKey.DESCRIBE_GROUPS, versions="0-5", may_block=False)
 def describe_groups(request: DescribeGroupsRequest, ctx: RequestContext) -> DescribeGroupsResponse:
-    asked = list(dict.fromkeys(request.groups))
+    repetitions = Repetitions()
+    asked = [group_id for group_id in request.groups if repetitions.may_answer(group_id)]
     denied = denied_names(ctx, AclOperation.DESCRIBE, ResourceType.GROUP, asked)
     return DescribeGroupsResponse(groups=[_describe(group_id, request, denied, ctx) for group_id in asked])
 

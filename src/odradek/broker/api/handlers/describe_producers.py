@@ -1,12 +1,13 @@
 """DescribeProducers (key 61): the idempotent and transactional producers that the leader of a partition remembers.
 
-Versions 0-0. Differs from Kafka: a partition that is named many times is described once. Not done: nothing.
+Versions 0-0. Differs from Kafka: a partition that is named very often is described at most 10 times. Not done: nothing.
 """
 
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.broker.api.authorization import denial, denied_topics
 from odradek.broker.api.context import RequestContext
 from odradek.broker.api.registry import handles
+from odradek.broker.api.repetitions import Repetitions
 from odradek.model.acls import AclOperation
 from odradek.model.topic_names import check_topic_name
 from odradek.model.topology import TopicPartition
@@ -22,14 +23,19 @@ from odradek.protocol.messages.describe_producers import (
 
 @handles(ApiKey.DESCRIBE_PRODUCERS, versions="0-0", may_block=True)
 def describe_producers(request: DescribeProducersRequest, ctx: RequestContext) -> DescribeProducersResponse:
-    asked: dict[str, dict[int, None]] = {}
-    for topic in request.topics:
-        asked.setdefault(topic.name, {}).update(dict.fromkeys(topic.partition_indexes))
-    denied = denied_topics(ctx, AclOperation.READ, asked)
+    denied = denied_topics(ctx, AclOperation.READ, [topic.name for topic in request.topics])
+    repetitions = Repetitions()
     return DescribeProducersResponse(
         topics=[
-            TopicResponse(name=name, partitions=[_partition(TopicPartition(name, i), denied, ctx) for i in indexes])
-            for name, indexes in asked.items()
+            TopicResponse(
+                name=topic.name,
+                partitions=[
+                    _partition(TopicPartition(topic.name, index), denied, ctx)
+                    for index in topic.partition_indexes
+                    if repetitions.may_answer((topic.name, index))
+                ],
+            )
+            for topic in request.topics
         ]
     )
 

@@ -2,8 +2,8 @@
 
 Versions 0-9. v0-1 report a group's error at each partition; v2 asks for all by null; v5 leader epochs; v7 may ask for
 stable offsets only: one that is about to change gets UNSTABLE_OFFSET_COMMIT; v8 asks for many groups; v9 names members
-of the newer protocol, which ZooKeeper mode doesn't have. Differs from Kafka: v0 reads what all versions commit; a group
-that is asked many times for all its positions is answered once.
+of the newer protocol, which ZooKeeper mode doesn't have. Differs from Kafka: v0 reads what all versions commit; a
+position that many questions of a request ask for is answered at most 10 times.
 """
 
 from collections.abc import Iterable, Sequence
@@ -13,6 +13,7 @@ from odradek.base.errors import ErrorCode, KafkaError
 from odradek.broker.api.authorization import authorized, denied_topics
 from odradek.broker.api.context import RequestContext
 from odradek.broker.api.registry import handles
+from odradek.broker.api.repetitions import Repetitions
 from odradek.broker.coordinator.groups.core.group_records import CommittedOffset
 from odradek.broker.coordinator.groups.group_offsets import UNSTABLE
 from odradek.model.acls import AclOperation, ResourceType
@@ -57,13 +58,18 @@ def offset_fetch(request: OffsetFetchRequest, ctx: RequestContext) -> OffsetFetc
 
 
 def _asked(groups: Iterable[OffsetFetchRequestGroup]) -> Iterable[OffsetFetchRequestGroup]:
-    """Leave out repeated questions for all positions of a group, which are more than its name."""
-    whole: set[str] = set()
+    """Leave out what was asked too often: all positions of a group, or one, whose metadata may be 4 KB."""
+    repetitions = Repetitions()
     for group in groups:
         if group.topics is not None:
+            for topic in group.topics:
+                topic.partition_indexes = [
+                    index
+                    for index in dict.fromkeys(topic.partition_indexes)
+                    if repetitions.may_answer((group.group_id, topic.name, index))
+                ]
             yield group
-        elif group.group_id not in whole:
-            whole.add(group.group_id)
+        elif repetitions.may_answer(group.group_id):
             yield group
 
 
