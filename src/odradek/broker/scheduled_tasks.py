@@ -1,21 +1,12 @@
 """Background tasks of a broker: retention, checkpoints, expiration, lag."""
 
-from collections.abc import Callable, Mapping
-from contextlib import ExitStack
+from collections.abc import Callable
 
 from odradek.base.scheduler import Scheduler
 from odradek.broker.admin.token_admin import TokenAdmin
 from odradek.broker.api.context import BrokerServices
 from odradek.broker.api.registry import load_all
 from odradek.broker.log.directories.log_dirs import LogDirs
-from odradek.broker.security.audit_log import AuditLog, login_failure
-from odradek.broker.security.authentication.listener_security import ListenerSecurity
-from odradek.broker.security.authentication.listener_settings import (
-    follow_store_changes,
-    secured_listeners,
-    start_issuer_keys,
-    watch_certificates,
-)
 
 NEVER_MS = 2**62
 HANDLERS_LOADED_AFTER_MS = 10_000
@@ -61,27 +52,3 @@ def schedule_tasks(scheduler: Scheduler, logs: LogDirs, services: BrokerServices
 def _remove_expired(tokens: TokenAdmin, services: BrokerServices) -> None:
     if services.controller.is_active:
         tokens.remove_expired()
-
-
-def watched_listeners(
-    services: BrokerServices, scheduler: Scheduler, started: ExitStack
-) -> dict[str, ListenerSecurity]:
-    """Security of the listeners that have any; their certificates are reloaded when the files change."""
-    tokens = None if services.security.tokens is None else services.security.tokens.known.identity
-    listeners = secured_listeners(services.config, services.security.credentials, services.clock, tokens)
-    watch_certificates(listeners, scheduler, services.metrics)
-    start_issuer_keys(listeners, started)
-    follow_store_changes(listeners, services.live)
-    audit = services.security.audit
-    if audit is not None:
-        _record_refused_certificates(listeners, audit)
-    return listeners
-
-
-def _record_refused_certificates(listeners: Mapping[str, ListenerSecurity], audit: AuditLog) -> None:
-    def recording(listener: str) -> Callable[[str, str], None]:
-        return lambda host, reason: audit.record_refusal(login_failure(host, listener, reason))
-
-    for name, security in listeners.items():
-        if security.tls is not None:
-            security.tls.on_refused = recording(name)

@@ -1,4 +1,4 @@
-"""Authorizer, audit log and delegation tokens of a broker, started before any listener opens."""
+"""Authorizer, audit log, delegation tokens and secured listeners of a broker, started before any listener opens."""
 
 from collections.abc import Callable
 from contextlib import ExitStack
@@ -8,10 +8,23 @@ from pathlib import Path
 from odradek.base.clock import Clock
 from odradek.base.config.broker_config import BrokerConfig
 from odradek.base.logs import get_logger
+from odradek.base.scheduler import Scheduler
 from odradek.broker.admin.acl_admin import AclAdmin
 from odradek.broker.admin.token_admin import TokenAdmin
+from odradek.broker.api.context import BrokerServices
 from odradek.broker.api.security_services import SecurityServices
-from odradek.broker.security.audit_log import AuditLog
+from odradek.broker.security.audit_log import AuditLog, login_failure
+from odradek.broker.security.authentication.listener_security import (
+    ListenerSecurity,
+    RefusalListener,
+    ignore_refusal,
+)
+from odradek.broker.security.authentication.listener_settings import (
+    follow_store_changes,
+    secured_listeners,
+    start_issuer_keys,
+    watch_certificates,
+)
 from odradek.broker.security.authorizer.acl_authorizer import AclAuthorizer, Requester
 from odradek.broker.security.core.delegation_tokens import TokenLifetimes
 from odradek.broker.security.credential_store import KnownCredentials
@@ -25,6 +38,8 @@ from odradek.broker.zk.znodes.tokens import TokenChanges
 from odradek.model.acls import AclOperation, ResourceType
 
 log = get_logger(__name__)
+
+_NAME_MAX = 249
 
 
 def start_tokens(
@@ -77,9 +92,6 @@ def start_authorizer(
     return authorizer, AclAdmin(known)
 
 
-_NAME_MAX = 249
-
-
 def _has_authorizer(config: BrokerConfig) -> bool:
     return bool(config.authorizer_class_name.strip())
 
@@ -129,3 +141,21 @@ def start_security(
         audit,
         start_tokens(config, session, clock, on_znode, on_session_event, started),
     )
+
+
+def watched_listeners(
+    services: BrokerServices, scheduler: Scheduler, started: ExitStack
+) -> dict[str, ListenerSecurity]:
+    """Security of the listeners that have any; their certificates are reloaded when the files change."""
+    tokens = None if services.security.tokens is None else services.security.tokens.known.identity
+    audit = services.security.audit
+    on_refused = ignore_refusal if audit is None else _recorded_in(audit)
+    listeners = secured_listeners(services.config, services.security.credentials, services.clock, tokens, on_refused)
+    watch_certificates(listeners, scheduler, services.metrics)
+    start_issuer_keys(listeners, started)
+    follow_store_changes(listeners, services.live)
+    return listeners
+
+
+def _recorded_in(audit: AuditLog) -> RefusalListener:
+    return lambda listener, host, reason: audit.record_refusal(login_failure(host, listener, reason))

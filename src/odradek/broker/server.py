@@ -53,11 +53,11 @@ from odradek.broker.recording import (
 )
 from odradek.broker.replication.leader.fetch_sessions import FetchSessions
 from odradek.broker.replication_start import start_replication
-from odradek.broker.scheduled_tasks import schedule_tasks, watched_listeners
+from odradek.broker.scheduled_tasks import schedule_tasks
 from odradek.broker.security.authentication.listener_settings import check_listeners
 from odradek.broker.security.authentication.metrics_access import metrics_access
 from odradek.broker.security.credential_store import KnownCredentials
-from odradek.broker.security_start import start_security
+from odradek.broker.security_start import start_security, watched_listeners
 from odradek.broker.server_settings import server_settings
 from odradek.broker.zk.change_follower import refresh_on_changes
 from odradek.broker.zk.known_configs import KnownConfigs

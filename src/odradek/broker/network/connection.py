@@ -179,7 +179,7 @@ class Connection:
                 self.authenticated(tls.principal_of(certificate), max_frame_bytes)
 
         def on_refused(reason: str) -> None:
-            tls.on_refused(self.client_host, reason)
+            tls.report_refusal(self.client_host, reason)
 
         transport = TlsTransport(connected, tls.context, on_handshake, on_refused)
         self.socket = self.tls = transport

@@ -83,13 +83,25 @@ def broker_settings(authority: IssuedCertificate, tmp_path_factory: pytest.TempP
 Serve = Callable[..., SocketServer]
 
 
+Refusals = list[tuple[str, str, str]]
+
+
 @pytest.fixture
-def serve(broker_settings: dict[str, str], tmp_path: Path) -> Iterator[Serve]:
+def refusals() -> Refusals:
+    """Listener, address and reason of each refused certificate."""
+    return []
+
+
+@pytest.fixture
+def serve(broker_settings: dict[str, str], tmp_path: Path, refusals: Refusals) -> Iterator[Serve]:
     servers: list[SocketServer] = []
 
     def start(rules: str = "DEFAULT", settings: dict[str, int] | None = None, **ssl_settings: str) -> SocketServer:
         given = {f"ssl.{key.replace('_', '.')}": value for key, value in ssl_settings.items()}
-        security = ListenerSecurity(ListenerTls("SSL", {**broker_settings, **given}, rules), None)
+        tls = ListenerTls(
+            "SSL", {**broker_settings, **given}, rules, on_refused=lambda *refusal: refusals.append(refusal)
+        )
+        security = ListenerSecurity(tls, None)
         listeners = (ListenerSettings("SSL", "SSL", "127.0.0.1", 0),)
         made = ServerSettings(listeners=listeners, **{"num_network_threads": 1, **(settings or {})})  # type: ignore[arg-type]
         server = SocketServer(made, Echo(tmp_path / "slice"), None, {"SSL": security})
@@ -244,7 +256,9 @@ def refused(server: SocketServer, authority: IssuedCertificate, **options: str) 
         return True
 
 
-def test_certificates_of_clients_that_are_refused(serve: Serve, authority: IssuedCertificate) -> None:
+def test_certificates_of_clients_that_are_refused(
+    serve: Serve, authority: IssuedCertificate, refusals: Refusals
+) -> None:
     server = serve(client_auth="required")
     stranger = new_authority("another CA", 1)
     assert refused(server, authority)
@@ -253,6 +267,7 @@ def test_certificates_of_clients_that_are_refused(serve: Serve, authority: Issue
     assert refused(
         serve("RULE:^CN=bob$/x/", client_auth="required"), authority, **key_settings(issue(authority, "a", [], 1))
     )
+    assert ("SSL", "127.0.0.1", "no rule of ssl.principal.mapping.rules applies to CN=a,O=Odradek") in refusals
 
 
 def test_brokers_that_a_client_refuses(serve: Serve, authority: IssuedCertificate) -> None:

@@ -17,7 +17,7 @@ from odradek.base.config.live_config import LiveConfig
 from odradek.base.errors import ConfigError
 from odradek.base.metrics import Registry, Sample
 from odradek.base.scheduler import Scheduler
-from odradek.broker.security.authentication.listener_security import ListenerSecurity
+from odradek.broker.security.authentication.listener_security import ListenerSecurity, RefusalListener, ignore_refusal
 from odradek.broker.security.authentication.mechanisms import (
     PlainServer,
     ScramServer,
@@ -43,11 +43,15 @@ _SASL_PROTOCOLS = (SecurityProtocol.SASL_PLAINTEXT, SecurityProtocol.SASL_SSL)
 
 
 def secured_listeners(
-    config: BrokerConfig, credentials: CredentialStore, clock: Clock, tokens: TokenLookup | None = None
+    config: BrokerConfig,
+    credentials: CredentialStore,
+    clock: Clock,
+    tokens: TokenLookup | None = None,
+    on_refused: RefusalListener = ignore_refusal,
 ) -> dict[str, ListenerSecurity]:
     """Return the security of each listener that is not PLAINTEXT, by its name. ConfigError names what is missing."""
     return {
-        listener.name: _secured(config, listener, credentials, clock, tokens)
+        listener.name: _secured(config, listener, credentials, clock, tokens, on_refused)
         for listener in config.listeners
         if listener.security_protocol is not SecurityProtocol.PLAINTEXT
     }
@@ -152,6 +156,7 @@ def _secured(
     credentials: CredentialStore,
     clock: Clock,
     tokens: TokenLookup | None,
+    on_refused: RefusalListener,
 ) -> ListenerSecurity:
     tls = sasl = None
     try:
@@ -166,6 +171,7 @@ def _secured(
                 str(rules),
                 allow_dn_changes=config.for_listener(listener.name, "ssl.allow.dn.changes") is True,
                 allow_san_changes=config.for_listener(listener.name, "ssl.allow.san.changes") is True,
+                on_refused=on_refused,
             )
         if listener.security_protocol in _SASL_PROTOCOLS:
             sasl = _sasl_listener(config, listener.name, credentials, clock, tokens)

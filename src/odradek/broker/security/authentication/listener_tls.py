@@ -3,22 +3,19 @@
 import errno
 import ssl
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime
 
 from odradek.base.errors import ConfigError
 from odradek.base.logs import get_logger
 from odradek.base.value_classes import dataclass
+from odradek.broker.security.authentication.listener_security import RefusalListener, ignore_refusal
 from odradek.broker.security.principal import ANONYMOUS, USER_TYPE, KafkaPrincipal
 from odradek.security.distinguished_names import NoMatchingRule, PrincipalMapper, subject_of
 from odradek.security.stores import file_marks, key_material, store_files
 from odradek.security.tls_contexts import server_context
 
 log = get_logger(__name__)
-
-
-def _ignore_refusal(host: str, reason: str) -> None:
-    pass
 
 
 class ListenerTls:
@@ -30,6 +27,7 @@ class ListenerTls:
         *,
         allow_dn_changes: bool = False,
         allow_san_changes: bool = False,
+        on_refused: RefusalListener = ignore_refusal,
     ) -> None:
         """ConfigError where the settings can't be used. A reloaded certificate has the same subject, and all the
         alternative names, unless changes of them are allowed."""
@@ -41,10 +39,13 @@ class ListenerTls:
         self._reloading = threading.Lock()
         self._marks = file_marks(store_files(settings))
         self._names = _names_of(settings)
-        self.on_refused: Callable[[str, str], None] = _ignore_refusal
-        """Listener, called with the address of a client whose certificate is refused, and the reason."""
+        self._on_refused = on_refused
         self.context: ssl.SSLContext = server_context(settings)
         """The context of new connections. Replaced as a whole."""
+
+    def report_refusal(self, host: str, reason: str) -> None:
+        """Notify the listener of a certificate that was refused, of a client at this address."""
+        self._on_refused(self._listener_name, host, reason)
 
     def principal_of(self, certificate: bytes | None) -> KafkaPrincipal:
         """PermissionError, which closes the connection, where no rule applies to its name."""
