@@ -37,7 +37,7 @@ def test_a_topic_from_its_creation_to_its_end(odradek: Run) -> None:
     again = odradek("topics", *create)
     assert again.returncode == 1
     assert again.stderr.count("\n") == 1
-    assert "topic 'cli-life' exists already; --if-not-exists makes that no error" in again.stderr
+    assert "topic 'cli-life' exists already; with --if-not-exists that is no error" in again.stderr
     assert odradek("topics", *create, "--if-not-exists").returncode == 0
 
     (described,) = told(odradek("topics", "describe", "cli-life", "--format", "json"))

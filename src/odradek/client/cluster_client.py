@@ -157,7 +157,7 @@ class ClusterClient:
             except ConnectionFailed as error:
                 failure = error
         others = ", nor do the others given" if len(self._bootstrap) > 1 else ""
-        advice = "name one with --bootstrap-server or start one with: odradek up"
+        advice = "name a cluster with --bootstrap-server or --data, or start one with: odradek up"
         raise ConnectionFailed(f"{failure}{others}", advice=advice)
 
     def ask_controller(self, request: Request, answer: type[R]) -> R:

@@ -29,7 +29,9 @@ def ago(text: str, now_ms: int) -> int | None:
 
 
 def parse_moment(text: str, now_ms: int | None = None) -> int:
-    """Return milliseconds since 1970; a time without a zone is UTC. ValueError says what is right."""
+    """Return milliseconds since 1970, 0 for earlier times; a time without a zone is UTC. ValueError says what is
+    right.
+    """
     stripped = text.strip()
     try:
         if stripped.isdecimal():
@@ -38,7 +40,7 @@ def parse_moment(text: str, now_ms: int | None = None) -> int:
         if before_ms is not None:
             return before_ms
         moment = datetime.fromisoformat(stripped)
-        return round((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000)
+        return max(0, round((moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp() * 1000))
     except (ValueError, OverflowError, OSError):
         raise ValueError(
             f"'{text[:40]}' is not a time: give 15m ago, 2026-01-31T12:00:00 (UTC, or with +01:00), "

@@ -96,7 +96,7 @@ def to_time(timestamp_ms: int) -> Goal:
 def by_duration(passed: timedelta) -> Goal:
     """The goal of the offsets at that time before now."""
     milliseconds = passed // timedelta(milliseconds=1)
-    return lambda tp, situation: to_time(situation.now_ms - milliseconds)(tp, situation)
+    return lambda tp, situation: to_time(max(0, situation.now_ms - milliseconds))(tp, situation)
 
 
 def from_file(offsets: Offsets) -> Goal:
@@ -159,8 +159,11 @@ def parse_duration(text: str) -> timedelta:
     if (plain := duration(text.strip())) is not None:
         return plain
     found = _DURATION.fullmatch(text)
-    if found is None or text.endswith(("P", "T")):
-        raise ValueError(f"'{text}' is not a duration like 1h, 15m, P7D or PT1H30M")
-    parts = {name: float(value) for name, value in found.groupdict().items() if value and name != "sign"}
-    iso = timedelta(**parts)
-    return -iso if found["sign"] else iso
+    try:
+        if found is None or text.endswith(("P", "T")):
+            raise ValueError("neither plain nor ISO 8601")
+        parts = {name: float(value) for name, value in found.groupdict().items() if value and name != "sign"}
+        iso = timedelta(**parts)
+        return -iso if found["sign"] else iso
+    except (ValueError, OverflowError):
+        raise ValueError(f"'{text[:40]}' is not a duration like 1h, 15m, P7D or PT1H30M") from None

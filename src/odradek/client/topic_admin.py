@@ -126,7 +126,7 @@ def _raise_for(topic: str, code: int, message: str | None) -> None:
     error = ErrorCode(code)
     if error is ErrorCode.TOPIC_ALREADY_EXISTS:
         raise KafkaError(
-            error, f"topic '{topic}' exists already", message, advice="--if-not-exists makes that no error"
+            error, f"topic '{topic}' exists already", message, advice="with --if-not-exists that is no error"
         )
     if error is not ErrorCode.NONE:
         raise KafkaError(error, f"topic '{topic}': {message or error.name}", message)

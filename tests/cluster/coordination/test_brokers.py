@@ -69,7 +69,7 @@ def test_up_takes_the_embedded_server_where_there_is_no_java_and_keeps_the_clust
     first = _odradek(*common, JAVA_HOME=str(tmp_path))
     assert first.returncode == 0, first.stderr
     assert kept.read_text() == "embedded\n"
-    assert first.stderr.startswith("coordination server: embedded, for this machine alone")
+    assert first.stderr.startswith("coordination server: embedded, for this machine only")
     assert isinstance(LocalCluster(data).zookeeper, CoordinationProcess)
     address = f"127.0.0.1:{port}"
     made = _odradek("topics", "create", "orders", "--bootstrap-server", address)

@@ -22,6 +22,7 @@ NOW_MS = 1_000_000_000
         ("2 hours ago", NOW_MS - 7_200_000),
         ("5 min", NOW_MS - 300_000),
         ("999999d ago", 0),
+        ("1969-12-31T23:59:59.999", 0),  # -1 and -2 mean latest and earliest to a broker
     ],
 )
 def test_a_time(text: str, milliseconds: int) -> None:

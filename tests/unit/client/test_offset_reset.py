@@ -38,6 +38,7 @@ SITUATION = Situation(
         (to_offset(7), 7, 7),
         (to_time(33_000), 33, 50),  # nothing is so young in the second: its end
         (by_duration(timedelta(seconds=30)), 60, 50),
+        (by_duration(timedelta(days=900_000_000)), 0, 50),
     ],
 )
 def test_goals(goal: Goal, been: int, never: int) -> None:
@@ -66,7 +67,7 @@ def test_durations(text: str, seconds: float) -> None:
     assert parse_duration(text) == timedelta(seconds=seconds)
 
 
-@pytest.mark.parametrize("text", ["", "P", "PT", "1x", "P1DT", "PT1X"])
+@pytest.mark.parametrize("text", ["", "P", "PT", "1x", "P1DT", "PT1X", "P9999999999D"])
 def test_what_is_no_duration(text: str) -> None:
     with pytest.raises(ValueError, match="is not a duration"):
         parse_duration(text)

@@ -11,6 +11,7 @@ from typing import Annotated
 
 from odradek.apps.cli.default_cluster import bootstrap_by_default, use_data, use_profile
 from odradek.apps.cli.grammar.declaration import Argument, Parameter
+from odradek.apps.cli.grammar.leading import leading_options
 from odradek.apps.cli.grammar.noun import Command, Noun, command
 from odradek.apps.cli.main import ALIASES, COMMANDS
 from odradek.apps.cli.usage import WrongUsage
@@ -71,11 +72,12 @@ def suggestions(words: list[str]) -> list[str]:
 
 
 def _candidates(before: list[str], begun: str) -> list[str]:
+    moved, before = leading_options(before)
     if not before:
         from odradek.apps.cli.kafka.tool import TOOLS
 
         return [*COMMANDS, *TOOLS, "--help", "--version"]
-    name, *rest = before
+    name, rest = before[0], [*moved, *before[1:]]
     if name.startswith("kafka-"):
         return _kafka_candidates(name, rest)
     name = ALIASES.get(name, name)

@@ -118,7 +118,7 @@ def alter(
     ] = "",
     deletions: Annotated[
         list[str] | None,
-        Option("--delete, --delete-config", metavar="KEY", help="Back to the default; may be given again."),
+        Option("--delete, --unset, --delete-config", metavar="KEY", help="Back to the default; may be given again."),
     ] = None,
     dry_run: Annotated[bool, Option("--dry-run", help="Let the cluster check it, change nothing.")] = False,
     bootstrap_server: BootstrapOption = DEFAULT_BOOTSTRAP,

@@ -242,6 +242,8 @@ def _consume_partitions(
     positions = _positions(client, asked, start, how.fetching.isolation)
     ends = _offsets_at(client, asked, LATEST, how.fetching.isolation) if exit_at_end else {}
     unread = {tp: position for tp, position in positions.items() if position < ends.get(tp, position + 1)}
+    if exit_at_end and start == "latest" and not unread:
+        note("consume begins at the latest offset; --from-beginning reads the records that are there")
     reader = RecordReader(client, unread, how.fetching)
     _run(Printing(reader, how.printer, how.limits, ends, how.wanted))
 

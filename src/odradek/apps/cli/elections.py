@@ -27,8 +27,15 @@ def elections(
         Option("--election-type", help="An unclean one may lose records."),
     ] = ElectionType.PREFERRED,
     topic: Annotated[str | None, Option("--topic, -t", placed=True, help="Of this topic.", show_default=False)] = None,
-    partition: Annotated[int | None, Option("--partition, -p", min=0, show_default=False)] = None,
-    path_to_json_file: Annotated[Path | None, Option("--path-to-json-file", metavar="FILE", show_default=False)] = None,
+    partition: Annotated[
+        int | None, Option("--partition, -p", min=0, help="This one of the topic.", show_default=False)
+    ] = None,
+    path_to_json_file: Annotated[
+        Path | None,
+        Option(
+            "--path-to-json-file", metavar="FILE", help="Partitions, as Kafka's tool takes them.", show_default=False
+        ),
+    ] = None,
     all_topic_partitions: Annotated[bool, Option("--all-topic-partitions", help="Of every partition.")] = False,
     bootstrap_server: BootstrapOption = DEFAULT_BOOTSTRAP,
     output: FormatOption = Format.TABLE,

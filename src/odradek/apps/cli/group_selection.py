@@ -16,8 +16,8 @@ TopicsOption = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class Groups:
-    name: Annotated[
-        str | None, Argument(metavar="GROUP", help="The group; the same as --group.", show_default=False)
+    names: Annotated[
+        list[str] | None, Argument(metavar="GROUP", help="Groups; the same as --group.", show_default=False)
     ] = None
     group: Annotated[
         list[str] | None,
@@ -26,7 +26,7 @@ class Groups:
     all_groups: Annotated[bool, Option("--all-groups", help="Every group.")] = False
 
     def chosen(self, client: ClusterClient) -> list[str]:
-        named = list(dict.fromkeys([*([self.name] if self.name else []), *(self.group or [])]))
+        named = list(dict.fromkeys([*(self.names or []), *(self.group or [])]))
         if bool(named) == self.all_groups:
             raise WrongUsage("name the group, as a word or with --group, or give --all-groups")
         return [item.group for item in list_groups(client) if item.is_consumers] if self.all_groups else named

@@ -31,6 +31,24 @@ CoordinatorOption = Annotated[
         show_default="as before, else apache where it can be started",
     ),
 ]
+
+
+def _must_be_project(text: str) -> None:
+    from odradek.apps.pipeline.toml_section import FILE_NAME
+
+    if not (Path(text) / FILE_NAME).is_file():
+        raise FatalError(f"there is no {FILE_NAME} in {text}; start a project with: odradek pipeline init NAME")
+
+
+PipelineOption = Annotated[
+    list[Path] | None,
+    Option(
+        "--pipeline",
+        metavar="DIR",
+        check=_must_be_project,
+        help="A pipeline project that the console shows; may be repeated.",
+    ),
+]
 BrokerArgument = Annotated[int, Argument(metavar="BROKER", help="The broker's id.", min=0)]
 
 
@@ -56,7 +74,9 @@ def up(
     ] = None,
     zookeeper: Annotated[
         str | None,
-        Option("--zookeeper", metavar="HOST:PORT,…", help="An ensemble to use.", show_default="an embedded one"),
+        Option(
+            "--zookeeper", metavar="HOST:PORT,…", help="An ensemble to use.", show_default="the one of --coordinator"
+        ),
     ] = None,
     coordinator: CoordinatorOption = None,
     console: Annotated[
@@ -68,10 +88,7 @@ def up(
         bool, Option("--lab", help="With the laboratory in the console: crash, freeze and isolate brokers.")
     ] = False,
     secure: Annotated[bool, Option("--secure", help="With TLS, users and ACLs, and files for clients.")] = False,
-    pipeline: Annotated[
-        list[Path] | None,
-        Option("--pipeline", metavar="DIR", help="A pipeline project that the console shows; may be repeated."),
-    ] = None,
+    pipeline: PipelineOption = None,
     detach: Annotated[bool, Option("--detach", help="Leave it running and return.")] = False,
     settings: Annotated[
         list[str] | None,
@@ -82,7 +99,7 @@ def up(
         Option("--unset", metavar="KEY", help="Take an earlier --set back; may be repeated."),
     ] = None,
 ) -> None:
-    """Start ZooKeeper and brokers, or resume what the directory holds; Ctrl-C stops it cleanly."""
+    """Start a coordination server and brokers, or resume what the directory holds; Ctrl-C stops them cleanly."""
     _refuse_both("--console", console, "--no-console", no_console or None)
     _refuse_both("--coordinator", coordinator, "--zookeeper", zookeeper)
     given, removed = _parse_settings(settings or []), unset or []
@@ -106,7 +123,7 @@ def up(
 
 @command()
 def down(data: DataOption = DEFAULT_DATA) -> None:
-    """Stop the brokers, then ZooKeeper. The data stays; `up` resumes it."""
+    """Stop the brokers, then the coordination server. The data stays; `up` resumes it."""
     cluster = LocalCluster(data)
     brokers = sum(broker.pid is not None for broker in cluster.brokers)
     if cluster.stop():
@@ -168,8 +185,8 @@ def _refuse_both(option: str, value: object, other: str, other_value: object) ->
 def _announce(cluster: LocalCluster, zookeeper: str | None) -> None:
     print(f"bootstrap.servers={cluster.bootstrap_servers}", flush=True)
     if zookeeper is None and cluster.coordinator is CoordinatorKind.EMBEDDED:
-        hint = "production gives an ensemble with --zookeeper"
-        print(f"coordination server: embedded, for this machine alone; {hint}", file=sys.stderr)
+        hint = "in production, give an ensemble of Apache ZooKeeper with --zookeeper"
+        print(f"coordination server: embedded, for this machine only; {hint}", file=sys.stderr)
     if cluster.security.exists:
         print(f"administrator: --command-config {cluster.security.client_file}", file=sys.stderr)
         print(f"application:   --command-config {cluster.security.application_file}", file=sys.stderr)

@@ -12,8 +12,9 @@ from importlib import import_module
 from typing import NamedTuple, NoReturn
 
 from odradek import __version__
+from odradek.apps.cli.grammar.leading import LEADING, leading_options
 from odradek.apps.cli.usage import Exit, WrongUsage
-from odradek.base.errors import ConfigError, FatalError, KafkaError
+from odradek.base.errors import ConfigError, ErrorCode, FatalError, KafkaError
 from odradek.native.load import description
 
 
@@ -81,8 +82,27 @@ ALIASES = {
     "token": "tokens",
     "transaction": "transactions",
 }
-_BEFORE_COMMAND = frozenset({"-b", "--bootstrap-server", "--command-config", "--profile", "--data"})
-"""Options that may also stand before the command, as in `odradek -b HOST:PORT topics list`."""
+_MEANT = {
+    **dict.fromkeys(("status", "health", "info", "ps"), "cluster"),
+    **dict.fromkeys(("nodes", "node", "servers"), "brokers"),
+    **dict.fromkeys(("partitions", "list", "create", "describe", "delete", "alter"), "topics"),
+    **dict.fromkeys(("lag", "consumers", "members"), "groups"),
+    **dict.fromkeys(("read", "fetch", "tail", "cat"), "consume"),
+    **dict.fromkeys(("write", "send", "publish"), "produce"),
+    **dict.fromkeys(("set", "settings"), "configs"),
+    **dict.fromkeys(("bench", "benchmark"), "perf"),
+    **dict.fromkeys(("context", "login"), "profile"),
+    **dict.fromkeys(("ui", "web"), "console"),
+    **dict.fromkeys(("serve", "run"), "up"),
+    **dict.fromkeys(("quit", "exit"), "down"),
+}
+"""Words of other tools, and the commands that may be meant."""
+_ADVICE = {
+    ErrorCode.SECURITY_DISABLED: "`odradek up --secure` starts a cluster with ACLs",
+    ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED: "brokers need delegation.token.secret.key",
+    ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED: "log in with SASL or a certificate: --command-config FILE",
+}
+"""Next steps after answers whose words are Kafka's."""
 
 
 INTERRUPTED = 130
@@ -134,22 +154,21 @@ def _dispatch(arguments: Sequence[str]) -> int:
         return 0
     if name.startswith("kafka-"):
         return _run_kafka_tool(name, rest)
+    if name.startswith("-"):
+        hint = _similar(name, ("--help", "--version", *LEADING)) or "; options come after the command"
+        raise WrongUsage(f"unknown option {name}{hint} (odradek --help)")
     name = ALIASES.get(name, name)
     if name not in COMMANDS:
-        raise WrongUsage(f"unknown command '{name}'{_like(name, COMMANDS)}")
+        hint = _similar(_MEANT.get(name, name), COMMANDS) or f"; there are {', '.join(COMMANDS)}"
+        raise WrongUsage(f"unknown command '{name}'{hint}")
     return _run_command(name, rest)
 
 
 def _command_first(arguments: Sequence[str]) -> list[str]:
-    words = list(arguments)
-    moved: list[str] = []
-    while words and words[0].partition("=")[0] in _BEFORE_COMMAND:
-        taken = 1 if "=" in words[0] else 2
-        moved += words[:taken]
-        del words[:taken]
+    moved, words = leading_options(arguments)
     if moved and not words:
         raise WrongUsage(f"a command is required after {moved[0]}, as in: odradek {' '.join(moved)} topics list")
-    return [*words, *moved]
+    return [*words[:1], *moved, *words[1:]]
 
 
 def _run_command(name: str, words: Sequence[str]) -> int:
@@ -165,7 +184,8 @@ def _run_kafka_tool(name: str, arguments: Sequence[str]) -> int:
     from odradek.apps.cli.kafka.tool import TOOLS, run_tool
 
     if name not in TOOLS:
-        raise WrongUsage(f"unknown tool {name}{_like(name, TOOLS)}")
+        hint = _similar(name, TOOLS) or f"; there are {', '.join(TOOLS)}"
+        raise WrongUsage(f"unknown tool {name}{hint}")
     return run_tool(name, arguments)
 
 
@@ -184,17 +204,18 @@ def _help() -> str:
     return "\n".join(lines)
 
 
-def _like(name: str, known: Iterable[str]) -> str:
+def _similar(name: str, known: Iterable[str]) -> str:
     from odradek.apps.cli.grammar.parsing import like
 
-    return like(name, known) or f"; there are {', '.join(known)}"
+    return like(name, known)
 
 
 def _one_line(error: Exception) -> str:
     """Messages of our own are meant for people as they are; anything else is a fault that should be reported."""
     if isinstance(error, KafkaError):
         name = error.code.name
-        return str(error) if name in str(error) else f"{error} ({name})"
+        told = str(error) if name in str(error) else f"{error} ({name})"
+        return f"{told}; {_ADVICE[error.code]}" if error.code in _ADVICE else told
     if isinstance(error, FatalError | ConfigError) or _is_connection_error(error):
         return str(error)
     if isinstance(error, ModuleNotFoundError) and (extra := _EXTRAS.get((error.name or "").partition(".")[0])):

@@ -77,7 +77,9 @@ def describe(
 def alter(
     whose: Whose,
     changes: Annotated[list[str] | None, Option("--set", metavar="QUOTA=NUMBER", help="May be given again.")] = None,
-    deletions: Annotated[list[str] | None, Option("--delete", metavar="QUOTA", help="Remove this limit.")] = None,
+    deletions: Annotated[
+        list[str] | None, Option("--delete, --unset", metavar="QUOTA", help="Remove this limit.")
+    ] = None,
     dry_run: Annotated[bool, Option("--dry-run", help="Let the cluster check it, change nothing.")] = False,
     bootstrap_server: BootstrapOption = DEFAULT_BOOTSTRAP,
     output: FormatOption = Format.TABLE,

@@ -64,8 +64,12 @@ def show(
     kind: Annotated[
         list[Kind] | None, Option("--kind", help="Of these kinds; may be repeated.", show_default=False)
     ] = None,
-    since: Annotated[str | None, Option("--since", metavar="TIME", show_default=False)] = None,
-    until: Annotated[str | None, Option("--until", metavar="TIME", show_default=False)] = None,
+    since: Annotated[
+        str | None, Option("--since", metavar="TIME", help="Entries from this time on.", show_default=False)
+    ] = None,
+    until: Annotated[
+        str | None, Option("--until", metavar="TIME", help="Entries up to this time.", show_default=False)
+    ] = None,
     limit: Annotated[int, Option("--limit", min=0, help="The last so many entries; 0: all.")] = 200,
     everything: Annotated[bool, Option("--all", help="Reads, watches and answers too.")] = False,
     output: FormatOption = Format.TABLE,
@@ -111,7 +115,9 @@ def show(
 @app.verb()
 def why(
     partition: Annotated[str, Argument(metavar="TOPIC-PARTITION", help="Or: txn TRANSACTIONAL-ID.")],
-    transactional_id: Annotated[str | None, Argument(metavar="TRANSACTIONAL-ID", show_default=False)] = None,
+    transactional_id: Annotated[
+        str | None, Argument(metavar="TRANSACTIONAL-ID", help="After `txn`.", show_default=False)
+    ] = None,
     data: DataOption = None,
     at: AtOption = None,
     leaders: Annotated[bool, Option("--leaders", help="Only changes of the leader.")] = False,
@@ -195,7 +201,7 @@ def replay(
 
 @app.verb()
 def rebalances(
-    group: Annotated[str, Argument(metavar="GROUP")],
+    group: Annotated[str, Argument(metavar="GROUP", help="The group.")],
     data: DataOption = None,
     output: FormatOption = Format.TABLE,
 ) -> None:

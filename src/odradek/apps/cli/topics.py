@@ -48,6 +48,7 @@ _PARTITION_COLUMNS = ("topic", "partition", "leader", "replicas", "isr", "offlin
 
 Name = Annotated[str | None, Argument(metavar="TOPIC", help="The topic; the same as --topic.", show_default=False)]
 NameOption = Annotated[str | None, Option("--topic, -t", metavar="TOPIC", help="The topic.", show_default=False)]
+Names = Annotated[list[str] | None, Argument(metavar="TOPIC", help="Topics; the same as --topic.", show_default=False)]
 PatternOption = Annotated[
     str | None,
     Option("--topic, -t", help="A topic, several with commas, or a regular expression.", show_default=False),
@@ -68,7 +69,7 @@ ExcludeInternal = Annotated[bool, Option("--exclude-internal", help="Leave the c
 @app.verb("list")
 @watchable
 def list_topics(
-    name: Name = None,
+    names: Names = None,
     topic: PatternOption = None,
     exclude_internal: ExcludeInternal = False,
     bootstrap_server: BootstrapOption = DEFAULT_BOOTSTRAP,
@@ -76,7 +77,7 @@ def list_topics(
 ) -> None:
     """List the topics."""
     with ClusterClient(bootstrap_server) as client:
-        topics = select_topics(client.topics(), _one_of(name, topic), exclude_internal=exclude_internal)
+        topics = select_topics(client.topics(), _wanted(names, topic), exclude_internal=exclude_internal)
     rows = [
         {
             "topic": state.name,
@@ -127,7 +128,7 @@ class DescribeFilter:
 @watchable
 def describe(
     only: DescribeFilter,
-    name: Name = None,
+    names: Names = None,
     topic: PatternOption = None,
     exclude_internal: ExcludeInternal = False,
     if_exists: IfExists = False,
@@ -136,7 +137,7 @@ def describe(
 ) -> None:
     """Show partitions, leaders, replicas and configs of topics."""
     with ClusterClient(bootstrap_server) as client:
-        topics = _existing(client, _one_of(name, topic), if_exists, exclude_internal)
+        topics = _existing(client, _wanted(names, topic), if_exists, exclude_internal)
         configs = topic_configs(client, [state.name for state in topics])
         needed = min_isr(client, [state.name for state in topics])
     described = [_described(state, configs[state.name], needed[state.name]) for state in topics]
@@ -203,7 +204,7 @@ def create(
 
 @app.verb()
 def alter(
-    name: Name = None,
+    names: Names = None,
     topic: PatternOption = None,
     partitions: Annotated[
         int | None, Option("--partitions", min=1, help="The new number; it can only grow.", show_default=False)
@@ -214,7 +215,7 @@ def alter(
     output: FormatOption = Format.TABLE,
 ) -> None:
     """Add partitions to a topic. Keys may go to other partitions than before from then on."""
-    wanted = _required(_one_of(name, topic))
+    wanted = _required(_wanted(names, topic))
     if partitions is None:
         raise WrongUsage("the new number of partitions is required", "--partitions")
     assigned = parse_replica_assignment(replica_assignment) if replica_assignment else []
@@ -227,14 +228,14 @@ def alter(
 
 @app.verb()
 def delete(
-    name: Name = None,
+    names: Names = None,
     topic: PatternOption = None,
     if_exists: IfExists = False,
     bootstrap_server: BootstrapOption = DEFAULT_BOOTSTRAP,
     output: FormatOption = Format.TABLE,
 ) -> None:
     """Delete topics and all their records."""
-    wanted = _required(_one_of(name, topic))
+    wanted = _required(_wanted(names, topic))
     with ClusterClient(bootstrap_server) as client:
         for state in _existing(client, wanted, if_exists):
             delete_topic(client, state.name)
@@ -338,6 +339,11 @@ def _tell(output: Format, topic: str, done: str, detail: str) -> None:
             print_rows([{"topic": topic, "result": done, "detail": detail}], ("topic", "result", "detail"), output)
         case Format.TABLE | Format.WIDE:
             print(f"{done} topic {topic}: {detail}")
+
+
+def _wanted(names: list[str] | None, option: str | None) -> str | None:
+    """Topics as `select_topics` takes them."""
+    return _one_of(",".join(names) if names else None, option)
 
 
 def _one_of(name: str | None, option: str | None) -> str | None:

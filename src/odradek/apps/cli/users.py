@@ -49,7 +49,9 @@ def list_users(bootstrap_server: BootstrapOption = DEFAULT_BOOTSTRAP, output: Fo
 def set_password(
     user: Annotated[str, Argument(help="The user's name.")],
     mechanisms: MechanismOption = None,
-    iterations: Annotated[int, Option("--iterations", min=4096, max=16384)] = DEFAULT_ITERATIONS,
+    iterations: Annotated[
+        int, Option("--iterations", min=4096, max=16384, help="Of the salted hash; more is slower to guess.")
+    ] = DEFAULT_ITERATIONS,
     bootstrap_server: BootstrapOption = DEFAULT_BOOTSTRAP,
 ) -> None:
     """Set a user's password."""

@@ -24,7 +24,7 @@ def demo(
     ] = None,
     report: Annotated[Path, Option("--report", help="File for the page with the plots.")] = Path("odradek-demo.html"),
 ) -> None:
-    """Run three brokers, a shop and a pipeline, kill a broker under load, verify that no record is lost or doubled."""
+    """Run three brokers, a shop and a pipeline, kill a broker under load, verify that none is lost or duplicated."""
     if quick:
         from odradek.apps.demo.quick import quick_demo
 

@@ -5,8 +5,8 @@
     header.trace ~ "^a.*z$" or not (partition = 3 or value.status in "open closed")
 
 Fields: key, value, value.PATH, key.PATH, header.NAME, partition, offset, timestamp (ms or ISO), size. Comparisons:
-= != < <= > >=, `~` and `!~` with a regular expression (RE2: its time grows with the text, whatever the expression),
-`has` for a part of the text, `in` for one of several words. `and`, `or`, `not`, parentheses.
+= (or ==) != < <= > >=, `~` and `!~` with a regular expression (RE2: its time grows with the text, whatever the
+expression), `has` for a part of the text, `in` for one of several words. `and`, `or`, `not`, parentheses.
 """
 
 import json
@@ -24,7 +24,7 @@ from odradek.protocol.records import Record
 TEXT_MAX = 1_000
 _DEPTH_MAX = 30
 _TOKEN = re.compile(
-    r"""\s*(?:(?P<quoted>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|(?P<op>!=|<=|>=|!~|[=<>~()])|(?P<word>[^\s"'=<>~!()]+))"""
+    r"""\s*(?:(?P<quoted>"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|(?P<op>!=|<=|>=|!~|==|[=<>~()])|(?P<word>[^\s"'=<>~!()]+))"""
 )
 _OPERATORS: Final = ("=", "!=", "<", "<=", ">", ">=", "~", "!~", "has", "in")
 _NUMBERS: Final = ("partition", "offset", "timestamp", "size")
@@ -133,7 +133,7 @@ def _tokens(text: str) -> list[_Token]:
         if quoted is not None and found["op"] is None:
             # a regular expression keeps its backslashes: only quotes and backslashes are taken back
             token = re.sub(r"\\([\"'\\])", r"\1", quoted[1:-1])
-        tokens.append(_Token(token or "", quoted is not None))
+        tokens.append(_Token("=" if found["op"] == "==" else token or "", quoted is not None))
         at = found.end()
     return tokens
 

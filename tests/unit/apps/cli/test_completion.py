@@ -22,6 +22,8 @@ from odradek.client.broker_client import ConnectionFailed
         (["kafka-topics", "--under-min"], ["--under-min-isr-partitions"]),
         (["topic", "cr"], ["create"]),
         (["nosuch", ""], []),
+        (["-o", "json", "topi"], ["topics"]),
+        (["topics", "-b", "127.0.0.1:1", "cr"], ["create"]),
         (["kafka-nosuch", "--"], []),
     ],
 )

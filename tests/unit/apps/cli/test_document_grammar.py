@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from document_commands import ROOT, blocks_of, inline_commands, pages, words_of_ours
+from odradek.apps.cli.grammar.leading import leading_options
 from odradek.apps.cli.grammar.noun import Command, Noun
 from odradek.apps.cli.grammar.parsing import parse
 from odradek.apps.cli.kafka.tool import TOOLS
@@ -18,13 +19,16 @@ def commands_of(words: list[str]) -> tuple[dict[str, Command], list[str]]:
 
     KeyError: there is no such noun or verb.
     """
-    name, rest = ALIASES.get(words[0], words[0]), words[1:]
+    first, (name, *rest) = leading_options(words)
+    second, rest = leading_options(rest)
+    name, leading = ALIASES.get(name, name), [*first, *second]
     target = getattr(import_module(COMMANDS[name].module), COMMANDS[name].attribute)
     if isinstance(target, Command):
-        return {"": target}, rest
+        return {"": target}, [*leading, *rest]
     has_verb = bool(rest) and not rest[0].startswith("-")
     if isinstance(target, Noun):
-        return ({rest[0]: target.verbs[rest[0]]}, rest[1:]) if has_verb else (dict(target.verbs), rest)
+        verbs = {rest[0]: target.verbs[rest[0]]} if has_verb else dict(target.verbs)
+        return verbs, [*leading, *rest[has_verb:]]
     experiment = command_of(rest[0])  # of the laboratory
     assert isinstance(experiment, Command)
     return {rest[0]: experiment}, rest[1:]

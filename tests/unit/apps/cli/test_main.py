@@ -99,6 +99,7 @@ def test_the_name_of_an_error_is_told_once(monkeypatch: pytest.MonkeyPatch, caps
         (["broker", "a", "--override"], "--override: needs a value (KEY=VALUE)"),
         (["up", "--console", "8080", "--no-console"], "--console and --no-console exclude each other"),
         (["up", "--set", "x"], "'x' is not KEY=VALUE"),
+        (["up", "--pipeline", "nosuch"], "--pipeline: there is no pipeline.toml in nosuch; start a project with"),
         (["up", "--nosuch"], "unknown option --nosuch"),
     ],
 )

@@ -7,7 +7,9 @@ import pytest
 
 from odradek.apps.cli import main
 from odradek.apps.cli.catalogue import CommandEntry, command_pages
+from odradek.apps.cli.grammar.leading import LEADING
 from odradek.apps.cli.grammar.noun import Command, Noun
+from odradek.base.errors import ErrorCode, KafkaError
 
 UNREACHABLE = ["--bootstrap-server", "127.0.0.1:1"]
 
@@ -79,6 +81,7 @@ def test_every_command_is_well_declared() -> None:
             assert len(set(spelled)) == len(spelled), name
             assert all(re.fullmatch(r"-[a-zA-Z]|--[a-z][a-z0-9-]+", word) for word in spelled), (name, spelled)
             assert command.purpose, name
+            assert all(p.declared.help for p in command.parameters if not p.declared.hidden), name
 
 
 ALL = [entry for page in command_pages() for entry in page.entries]
@@ -93,3 +96,102 @@ def test_topics_and_groups_are_named_alike_by_every_command(entry: CommandEntry)
     words = [p for p in entry.parameters if p.option is None or p.option.placed]
     several_kinds = entry.words[0] == "acls"
     assert words or several_kinds or not any(p.option and "--topic" in p.option.names for p in options), entry.words
+
+
+def _run(arguments: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[int, str, str]:
+    code = main.run(arguments)
+    printed = capsys.readouterr()
+    return code, printed.out, printed.err
+
+
+@pytest.mark.parametrize("entry", ALL, ids=lambda entry: " ".join(entry.words))
+def test_every_command_explains_itself_and_names_what_was_meant(
+    entry: CommandEntry, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = list(entry.words)
+    code, out, err = _run([*words, "--help"], capsys)
+    assert (code, err) == (0, "")
+    assert out.startswith(f"usage: odradek {' '.join(words)}")
+
+    code, out, err = _run([*words, "--no-such-option"], capsys)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    if entry.command is None:
+        return  # it has its own grammar
+    assert f"unknown option --no-such-option (odradek {' '.join(words)} --help)" in err
+    for name in (name for p in entry.parameters if p.option for name in p.option.names if len(name) > len("--abc")):
+        misspelt = f"{name[:-2]}{name[-1]}{name[-2]}" if name[-1] != name[-2] else name[:-1]
+        if misspelt not in (other for p in entry.parameters if p.option for other in p.option.names):
+            code, out, err = _run([*words, misspelt], capsys)
+            assert (code, out, err.count("\n")) == (2, "", 1)
+            assert f"unknown option {misspelt}; did you mean {name.removesuffix('s')}" in err
+
+
+@pytest.mark.parametrize("words", [page.entries[0].words[:1] for page in command_pages()] + [e.words for e in ALL])
+def test_a_misspelt_command_is_named(words: tuple[str, ...], capsys: pytest.CaptureFixture[str]) -> None:
+    *before, word = words
+    code, out, err = _run([*before, f"{word}e"], capsys)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert f"did you mean {word}?" in err
+
+
+def test_leading_options_take_a_value_in_every_command_that_has_them() -> None:
+    for entry in ALL:
+        for parameter in entry.parameters:
+            if parameter.option is not None and LEADING.intersection(parameter.option.names):
+                assert not parameter.is_flag, (entry.words, parameter.name)
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["-o", "jsn", "topics", "list"],
+        ["topics", "-o", "jsn", "list"],
+        ["topics", "--format=jsn", "list"],
+        ["-b", "127.0.0.1:1", "topics", "-o", "jsn", "describe", "orders"],
+        ["-t", "orders", "consume", "-o", "jsn"],
+        ["groups", "-g", "shop", "-o", "jsn", "--describe"],
+    ],
+)
+def test_options_may_stand_before_the_noun_or_the_verb(words: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = _run(words, capsys)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert "--format: 'jsn' is not one of" in err
+
+
+@pytest.mark.parametrize(
+    ("words", "meant"),
+    [
+        (["--versio"], "did you mean --version?"),
+        (["-x", "topics", "list"], "unknown option -x; options come after the command"),
+        (["status"], "did you mean cluster?"),
+        (["nodes"], "did you mean brokers?"),
+        (["kafka-topic", "--list"], "did you mean kafka-topics?"),
+        (["kafka-nosuch"], "unknown tool kafka-nosuch; there are kafka-"),
+        (["topics", "list", "--json"], "did you mean --format json?"),
+        (["users", "create", "alice"], "did you mean set?"),
+        (["recorder", "show", "--at", "15m ago"], "did you mean --since?"),
+        (["perf", "produce", "orders", "--records", "5"], "did you mean --num-records?"),
+    ],
+)
+def test_words_of_other_tools(words: list[str], meant: str, capsys: pytest.CaptureFixture[str]) -> None:
+    code, out, err = _run(words, capsys)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert meant in err
+
+
+@pytest.mark.parametrize(
+    ("code", "advice"),
+    [
+        (ErrorCode.SECURITY_DISABLED, "odradek up --secure"),
+        (ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED, "delegation.token.secret.key"),
+        (ErrorCode.DELEGATION_TOKEN_REQUEST_NOT_ALLOWED, "--command-config FILE"),
+    ],
+)
+def test_an_answer_in_kafkas_words_has_a_next_step(
+    code: ErrorCode, advice: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(main, "_dispatch", lambda arguments: (_ for _ in ()).throw(KafkaError(code, "words of Kafka")))
+    assert main.run([]) == 1
+    told = capsys.readouterr().err
+    assert told.startswith(f"error: words of Kafka ({code.name}); ")
+    assert advice in told

@@ -20,6 +20,7 @@ RECORD = Record(7, 1_700_000_000_000, b"Karl", VALUE, (("trace", b"abc"), ("trac
         ('"city\\": \\"Wien"', True),
         ('key = "Karl"', True),
         ("key = karl", False),
+        ("key == Karl", True),
         ("key has KAR", True),
         ("value.to.city = Wien", True),
         ("value.list.1 = 2", True),

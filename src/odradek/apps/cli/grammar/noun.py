@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from odradek.apps.cli.grammar.declaration import Parameter, call, parameters_of, side_options_of
+from odradek.apps.cli.grammar.leading import leading_options
 from odradek.apps.cli.grammar.parsing import Parsing, like
 from odradek.apps.cli.usage import WrongUsage
 
@@ -18,6 +19,11 @@ _MEANT = {
     "list": ("describe",),
     "show": ("describe", "list"),
     "get": ("describe", "list"),
+    "create": ("add", "set"),
+    "edit": ("alter", "set"),
+    "change": ("alter", "set"),
+    "purge": ("delete-records",),
+    "trim": ("delete-records",),
     "add": ("create", "set", "alter"),
     "new": ("create",),
     "update": ("alter", "set"),
@@ -97,8 +103,9 @@ class Noun:
         return self.verbs[verb](rest, f"{name} {verb}")
 
     def _verb_first(self, words: Sequence[str], name: str) -> list[str]:
-        if not words or not words[0].startswith("-"):
-            return list(words)
+        moved, rest = leading_options(words)
+        if not words or (rest and not rest[0].startswith("-")):
+            return [*rest[:1], *moved, *rest[1:]]
         verbs = {f"--{name}": name for name in self.verbs}
         given = [word for word in words if word in verbs]
         if len(given) > 1:

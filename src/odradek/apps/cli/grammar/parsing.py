@@ -114,7 +114,7 @@ def convert(parameter: Parameter, text: str) -> object:
     kind = parameter.kind
     if issubclass(kind, Enum):
         for member in kind:
-            if str(member.value).lower() == text.lower():
+            if str(member.value).lower() in (text.lower(), f"{text.lower()}s"):
                 return member
         raise WrongUsage(f"'{text}' is not one of {', '.join(parameter.choices)}", parameter.shown)
     try:
@@ -134,16 +134,37 @@ def convert(parameter: Parameter, text: str) -> object:
     return value
 
 
-_DASHES = len("--")
+_MEANT = {
+    "--json": "--format json",
+    "--csv": "--format csv",
+    "--output": "--format",
+    "--records": "--num-records",
+    "--at": "--since",
+}
+"""Options of other tools, and what may be meant."""
+_SIMILARITY_MIN = 0.7
 
 
 def like(word: str, known: Iterable[str]) -> str:
     """The end of an error about a word that is not known: the one that was probably meant."""
+    names = list(known)
+    meant = _MEANT.get(word, "")
+    if meant.partition(" ")[0] in names:
+        return f"; did you mean {meant}?"
+    found = _similar(word, names)
+    return f"; did you mean {found}?" if found else ""
+
+
+def _similar(word: str, names: Sequence[str]) -> str | None:
+    """Compare without what names of that kind begin with, so that only what differs counts."""
     from difflib import get_close_matches
 
-    names = list(known)
-    found = [name for name in names if len(word) > _DASHES and name.startswith(word)] or get_close_matches(word, names)
-    return f"; did you mean {found[0]}?" if found else ""
+    beginning = next((each for each in ("--", "kafka-") if word.startswith(each)), "")
+    rest = word.removeprefix(beginning)
+    others = {name.removeprefix(beginning): name for name in names if name.startswith(beginning)}
+    begun = [name for name in others if rest and name.startswith(rest)]
+    close = begun or get_close_matches(rest, others, cutoff=_SIMILARITY_MIN)
+    return others[close[0]] if close else None
 
 
 def _spellings(option: Option) -> list[str]:

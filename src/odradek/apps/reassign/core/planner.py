@@ -11,7 +11,7 @@ Never two replicas of a partition on one broker. A partition never loses a rack 
 way of the goal stays where it is.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from odradek.apps.reassign.core.balancing import balance_disks, balance_leaders, balance_replicas
 from odradek.apps.reassign.core.goal import Balance, Goal
@@ -92,10 +92,14 @@ def _meet_needs(layout: Layout, tp: TopicPartition, partition: PartitionView, go
         newcomer = layout.best_newcomer(tp)
         if newcomer is None:
             raise PlanError(
-                f"{tp} needs {wanted} replicas, but only brokers {_listed(layout.may_receive)} may hold them: "
+                f"{tp} needs {wanted} replicas, but only {_brokers(layout.may_receive)} may hold them: "
                 "allow more brokers, or give a lower --replication-factor"
             )
         layout.add(tp, newcomer)
+
+
+def _brokers(ids: Collection[int]) -> str:
+    return f"broker{'s' * (len(ids) != 1)} {_listed(ids)}"
 
 
 def _listed(things: Iterable[object]) -> str:
