@@ -95,3 +95,11 @@ def test_a_partition_whose_offset_is_asked_for_twice_is_refused(broker: OwnBroke
         (topic,) = client.send(ListOffsetsRequest(topics=[ListOffsetsTopic(name=TOPIC, partitions=asked)])).topics
     refused = ErrorCode.INVALID_REQUEST
     assert [partition.error_code for partition in topic.partitions] == [refused, ErrorCode.NONE, refused]
+
+
+def test_an_old_client_is_answered_ten_times(broker: OwnBroker) -> None:
+    asked = [ListOffsetsPartition(partition_index=0, timestamp=5)] * TIMES
+    with broker.client() as client:
+        (topic,) = client.send(ListOffsetsRequest(topics=[ListOffsetsTopic(name=TOPIC, partitions=asked)]), 0).topics
+    codes = [partition.error_code for partition in topic.partitions]
+    assert codes == [ErrorCode.NONE] * 10 + [ErrorCode.INVALID_REQUEST] * (TIMES - 10)

@@ -177,16 +177,19 @@ def down_convert(buf: Buffer, *, magic: int, first_offset: int, max_decompressed
 
     Control batches are omitted, record headers are lost, and the old formats have no zstd. Old messages are separate,
     so an uncompressed batch is reduced to the requested offsets; some clients assume that they get only these.
+
+    A batch that can't be converted ends the message set: the consumer takes what comes before it, asks from there, and
+    gets the KafkaError then.
     """
     parts: list[Buffer] = []
     pos = 0
     while (size := _whole_size(buf, pos)) is not None:
-        if buf[pos + MAGIC_AT] <= magic:
-            parts.append(memoryview(buf)[pos : pos + size])
-        elif buf[pos + MAGIC_AT] < MAGIC:
-            parts.append(_down_convert_message(read_message(buf, pos), magic, max_decompressed))
-        else:
-            parts.append(_down_convert_batch(buf, pos, read_header(buf, pos), magic, first_offset, max_decompressed))
+        try:
+            parts.append(_down_convert_part(memoryview(buf)[pos : pos + size], magic, first_offset, max_decompressed))
+        except KafkaError:
+            if not any(map(len, parts)):
+                raise
+            break
         pos += size
     return b"".join(parts)
 
@@ -207,8 +210,16 @@ def build_message_set(
     return _encode(Record(0, timestamp, None, value), records[-1].offset, magic, attributes | codec)
 
 
+def _down_convert_part(buf: memoryview, magic: int, first_offset: int, max_decompressed: int) -> Buffer:
+    if buf[MAGIC_AT] <= magic:
+        return buf
+    if buf[MAGIC_AT] < MAGIC:
+        return _down_convert_message(read_message(buf, 0), magic, max_decompressed)
+    return _down_convert_batch(buf, read_header(buf, 0), magic, first_offset, max_decompressed)
+
+
 def _down_convert_batch(
-    buf: Buffer, pos: int, header: BatchHeader, magic: int, first_offset: int, max_decompressed: int
+    buf: Buffer, header: BatchHeader, magic: int, first_offset: int, max_decompressed: int
 ) -> bytes:
     if header.is_control:
         return b""
@@ -221,7 +232,7 @@ def _down_convert_batch(
         raise KafkaError(
             ErrorCode.MESSAGE_TOO_LARGE, f"A batch of {header.record_count} records is too large for down-conversion"
         )
-    records = list(read_records(buf, pos, header, max_decompressed=max_decompressed))
+    records = list(read_records(buf, 0, header, max_decompressed=max_decompressed))
     if codec is Codec.NONE:
         records = [record for record in records if record.offset >= first_offset]
     append_time = header.max_timestamp if header.attributes & LOG_APPEND_TIME_BIT else None

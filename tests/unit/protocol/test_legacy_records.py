@@ -102,6 +102,25 @@ def test_zstd_has_no_place_in_the_old_formats() -> None:
     assert caught.value.code is ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
 
 
+@pytest.mark.parametrize("magic", [0, 1])
+def test_batches_before_one_of_zstd_are_converted(magic: int) -> None:
+    """As in Apache Kafka: the consumer reads on from there, and is refused then."""
+    plain = build_batch(RECORDS, base_offset=1)
+    zstd = build_batch([Record(100, 5, b"k", b"v")], base_offset=100, compression=Codec.ZSTD)
+    alone, followed = (
+        down_convert(log, magic=magic, first_offset=1, max_decompressed=LIMIT) for log in (plain, plain + zstd + plain)
+    )
+    assert followed == alone != b""
+
+
+def test_zstd_behind_markers_alone_is_refused() -> None:
+    marker = build_batch([Record(1, 5, b"key", b"")], base_offset=1, producer_id=1, producer_epoch=0, control=True)
+    zstd = build_batch([Record(2, 5, b"k", b"v")], base_offset=2, compression=Codec.ZSTD)
+    with pytest.raises(KafkaError) as caught:
+        down_convert(marker + zstd, magic=1, first_offset=1, max_decompressed=LIMIT)
+    assert caught.value.code is ErrorCode.UNSUPPORTED_COMPRESSION_TYPE
+
+
 def test_a_wrapper_with_offset_0_counts_from_0() -> None:
     old = bytearray(build_message_set(RECORDS, magic=1, codec=Codec.GZIP))
     old[:8] = bytes(8)

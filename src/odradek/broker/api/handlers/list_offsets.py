@@ -1,18 +1,21 @@
 """ListOffsets (key 2): where a log starts and ends, and which offset belongs to a time.
 
-Versions 0-9. v0 answers with a list of offsets, later versions with one; v4 fences by leader epoch; v7 adds the
-offset of the largest timestamp; v8 the earliest local offset (the earliest, since nothing is tiered); v9 the last
-tiered one (none). Consumers see up to the high watermark, followers up to the log's end. A new leader whose watermark
-has not reached the start of its epoch says so to consumers (v5 OFFSET_NOT_AVAILABLE): an offset from before would go
-back. From v1 on, a partition that is named twice is refused: a search costs more than its question. Not done: nothing.
+Versions 0-9. v0 asks for the last n starts of segments that were written to before a time, later versions for one
+record; v4 fences by leader epoch; v7 adds the offset of the largest timestamp; v8 the earliest local offset (the
+earliest, since nothing is tiered); v9 the last tiered one (none). Consumers see up to the high watermark, followers up
+to the log's end. A new leader whose watermark has not reached the start of its epoch says so to consumers (v5
+OFFSET_NOT_AVAILABLE): an offset from before would go back. From v1 on, a partition that is named twice is refused: a
+search costs more than its question. Differs from Kafka: v0 answers it 10 times at most. Not done: nothing.
 """
 
 from collections import Counter
 
+from odradek.base.clock import Clock
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.broker.api.authorization import denied_topics
 from odradek.broker.api.context import RequestContext
 from odradek.broker.api.registry import handles
+from odradek.broker.api.repetitions import Repetitions
 from odradek.broker.replication.partition import Partition
 from odradek.model.acls import AclOperation
 from odradek.model.topology import TopicPartition
@@ -53,12 +56,14 @@ def searches_by_time(request: ListOffsetsRequest) -> bool:
 @handles(ApiKey.LIST_OFFSETS, versions="0-9", may_block=searches_by_time)
 def list_offsets(request: ListOffsetsRequest, ctx: RequestContext) -> ListOffsetsResponse:
     denied = denied_topics(ctx, AclOperation.DESCRIBE, [topic.name for topic in request.topics])
-    repeated = _named_twice(request) if ctx.version >= 1 else frozenset()
+    repeated = _named_twice(request)
+    repetitions = Repetitions()
 
     def answer(topic: str, asked: ListOffsetsPartition) -> ListOffsetsPartitionResponse:
         if topic in denied:
             return _refused(asked, ErrorCode.TOPIC_AUTHORIZATION_FAILED)
-        if (topic, asked.partition_index) in repeated:
+        place = topic, asked.partition_index
+        if place in repeated and (ctx.version >= 1 or not repetitions.may_answer(place)):
             return _refused(asked, ErrorCode.INVALID_REQUEST)
         return _partition(topic, asked, request, ctx)
 
@@ -92,19 +97,19 @@ def _partition(
         if asked.timestamp < 0 and ctx.version < FIRST_WITH_MARK.get(asked.timestamp, NEVER):
             raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
         partition.check_epoch(asked.current_leader_epoch, only_leader=request.replica_id != DEBUGGER)
+        if ctx.version == 0:
+            answer.old_style_offsets = _starts_before(partition, asked, request, ctx.broker.clock)
+            return answer
         timestamp, offset = _look_up(partition, asked.timestamp, request)
     except KafkaError as error:
         too_new = error.code is ErrorCode.OFFSET_NOT_AVAILABLE and ctx.version < FIRST_WITH_NOT_AVAILABLE
         answer.error_code = ErrorCode.LEADER_NOT_AVAILABLE if too_new else error.code
         return answer
-    if ctx.version == 0:
-        answer.old_style_offsets = _old_style(partition, asked, offset)
-    else:
-        answer.timestamp, answer.offset = timestamp, offset
-        if asked.timestamp == LATEST:
-            answer.leader_epoch = partition.leader_epoch
-        elif offset >= 0:
-            answer.leader_epoch = partition.log.epochs.epoch_for_offset(offset)
+    answer.timestamp, answer.offset = timestamp, offset
+    if asked.timestamp == LATEST:
+        answer.leader_epoch = partition.leader_epoch
+    elif offset >= 0:
+        answer.leader_epoch = partition.log.epochs.epoch_for_offset(offset)
     return answer
 
 
@@ -135,8 +140,22 @@ def _check_available(partition: Partition, request: ListOffsetsRequest) -> None:
         raise KafkaError(ErrorCode.OFFSET_NOT_AVAILABLE)
 
 
-def _old_style(partition: Partition, asked: ListOffsetsPartition, offset: int) -> list[int]:
-    """The first version asked for up to n segment starts before a time; the answer that it needs is the best one."""
-    if asked.timestamp in (LATEST, EARLIEST):
-        return [offset]
-    return [offset] if offset >= 0 else []
+def _starts_before(
+    partition: Partition, asked: ListOffsetsPartition, request: ListOffsetsRequest, clock: Clock
+) -> list[int]:
+    """The last few segments that were written to before the time, by where they start; of the end of the log, too, if
+    there is anything in its last segment. Descending."""
+    log, segments = partition.log, partition.log.segments
+    if asked.timestamp == EARLIEST:
+        starts = [segments[0].base_offset]
+    elif asked.timestamp == LATEST or asked.timestamp >= clock.now_ms():
+        _check_available(partition, request)
+        starts = [segment.base_offset for segment in segments]
+        if segments[-1].size:
+            starts.append(log.log_end_offset)
+    else:
+        starts = log.starts_written_before(asked.timestamp)
+    least = max(len(starts) - max(asked.max_num_offsets, 0), 0)
+    found = [max(start, log.log_start_offset) for start in reversed(starts[least:])]
+    end = _visible_end(partition, request)
+    return found if not found or found[0] <= end else [end, *(start for start in found if start <= end)]

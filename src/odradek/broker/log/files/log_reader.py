@@ -2,7 +2,7 @@
 
 from bisect import bisect_right
 from collections.abc import Callable, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.base.file_slice import FileSlice
@@ -10,6 +10,8 @@ from odradek.broker.log.files import timestamps
 from odradek.broker.log.files.log_files import LogFiles
 from odradek.broker.log.files.segment import Segment, TimestampOffset
 from odradek.format.transaction_index import AbortedTransaction
+
+T = TypeVar("T")
 
 
 class ReadResult(NamedTuple):
@@ -89,7 +91,16 @@ class LogReader:
         """The youngest record, None in an empty log."""
         return self._among_segments(lambda segments: timestamps.youngest(segments, log_start_offset))
 
-    def _among_segments(self, look: Callable[[Sequence[Segment]], TimestampOffset | None]) -> TimestampOffset | None:
+    def starts_written_before(self, timestamp: int) -> list[int]:
+        """Return the starts of the segments up to the last one whose file was not written to after the time."""
+
+        def starts(segments: Sequence[Segment]) -> list[int]:
+            written = (place for place in reversed(range(len(segments))) if segments[place].modified_ms <= timestamp)
+            return [segment.base_offset for segment in segments[: next(written, -1) + 1]]
+
+        return self._among_segments(starts)
+
+    def _among_segments(self, look: Callable[[Sequence[Segment]], T]) -> T:
         """Search again when segments are deleted or replaced during a lookup."""
         while True:
             segments = self._files.segments

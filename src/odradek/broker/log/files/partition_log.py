@@ -267,6 +267,9 @@ class PartitionLog:
     def max_timestamp(self) -> TimestampOffset | None:
         return self._reader.max_timestamp(self.log_start_offset)
 
+    def starts_written_before(self, timestamp: int) -> list[int]:
+        return self._reader.starts_written_before(timestamp)
+
     # -- shrinking ----------------------------------------------------------------------------------------------
 
     def maybe_advance_log_start(self, offset: int) -> bool:

@@ -311,7 +311,11 @@ class Segment:
     def age_timestamp(self) -> int:
         """Timestamp for retention: the largest one, or the file's own where records have none."""
         timestamp = self.max_timestamp.timestamp
-        return timestamp if timestamp >= 0 else int(os.stat(self.path).st_mtime * 1000)
+        return timestamp if timestamp >= 0 else self.modified_ms
+
+    @property
+    def modified_ms(self) -> int:
+        return os.stat(self.path).st_mtime_ns // 1_000_000
 
     @property
     def first_timestamp(self) -> int:
