@@ -115,6 +115,11 @@ def test_where_to_begin(odradek: Run, topic: str) -> None:
     beyond = odradek("consume", *options[:-1], "--offset", "99")
     assert beyond.returncode == 1
     assert "has no offset 99" in beyond.stderr
+    to_the_end = odradek("consume", "--topic", topic, "--offset", "99", "--exit-at-end")
+    assert (to_the_end.returncode, to_the_end.stdout) == (0, "")
+    assert f"warning: partition {topic}-0 ends at offset " in to_the_end.stderr
+    at_the_end = odradek("consume", "--topic", topic, "--exit-at-end")
+    assert "consume begins at the latest offset; --from-beginning reads" in at_the_end.stderr
 
 
 def test_records_that_fit_a_filter(odradek: Run, topic: str) -> None:

@@ -66,8 +66,9 @@ class LocalCoordinator:
         does not, and is waited for."""
         self.refuse_other(wanted)
         if self.server.pid is None:
-            kind = wanted or self.kind or _of_environment() or CoordinatorKind.APACHE
-            if wanted is None and kind is CoordinatorKind.APACHE and not apache_can_start():
+            named = wanted or (_of_environment() if self.kind is None else None)
+            kind = named or self.kind or CoordinatorKind.APACHE
+            if named is None and kind is CoordinatorKind.APACHE and not apache_can_start():
                 kind = CoordinatorKind.EMBEDDED
             self._directory.mkdir(parents=True, exist_ok=True)
             self._file.write_text(f"{kind}\n")

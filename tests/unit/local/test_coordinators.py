@@ -45,6 +45,14 @@ def test_an_older_directory_is_apaches(tmp_path: Path, java: dict[str, bool], mo
         LocalCoordinator(tmp_path / "other").start()
 
 
+def test_the_one_that_the_environment_names_is_not_replaced_by_another(
+    tmp_path: Path, java: dict[str, bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    java["can"] = False
+    monkeypatch.setenv(coordinators.VARIABLE, "apache")
+    assert type(LocalCoordinator(tmp_path).start()) is EmbeddedZooKeeper  # whose start says that Java is missing
+
+
 def test_one_that_runs_is_not_changed(tmp_path: Path, java: dict[str, bool]) -> None:
     coordinator = LocalCoordinator(tmp_path)
     coordinator.start(CoordinatorKind.EMBEDDED)

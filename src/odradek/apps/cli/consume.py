@@ -241,6 +241,9 @@ def _consume_partitions(
 ) -> None:
     positions = _positions(client, asked, start, how.fetching.isolation)
     ends = _offsets_at(client, asked, LATEST, how.fetching.isolation) if exit_at_end else {}
+    for tp, position in positions.items():
+        if position > ends.get(tp, position):
+            warn(f"partition {tp} ends at offset {ends[tp]}")
     unread = {tp: position for tp, position in positions.items() if position < ends.get(tp, position + 1)}
     if exit_at_end and start == "latest" and not unread:
         note("consume begins at the latest offset; --from-beginning reads the records that are there")

@@ -174,7 +174,7 @@ class _Reader:
 
     def _take(self, length: int) -> bytes:
         if not 0 <= length <= len(self._data) - self.at:
-            raise AvroError(f"{length} bytes are said and {len(self._data) - self.at} are there")
+            raise AvroError(f"a length of {length} bytes, but only {len(self._data) - self.at} are left")
         taken = self._data[self.at : self.at + length]
         self.at += length
         return taken
