@@ -1,4 +1,4 @@
-"""Numbers for people, the same in the command line, the console and the demo: counts, rates, sizes, times."""
+"""Formats of numbers in the command line, the console and the demo: counts, rates, sizes, times."""
 
 import time
 

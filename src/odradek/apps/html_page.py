@@ -1,4 +1,4 @@
-"""One HTML page that needs nothing but itself: tables, and plots as inline SVG."""
+"""One self-contained HTML page: tables, and plots as inline SVG."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape

@@ -1,4 +1,4 @@
-"""`odradek acls`: which principal may do what."""
+"""`odradek acls`: the ACLs of the cluster."""
 
 from dataclasses import dataclass
 from typing import Annotated
@@ -25,7 +25,8 @@ from odradek.model.acls import (
 )
 
 app = Noun(
-    "Show and change ACLs. A principal is written User:alice, or User:* for everybody; * as a name is every resource.",
+    "Show and change ACLs. A principal is written User:alice, or User:* for all principals; the name * is every "
+    "resource.",
     examples=[
         "odradek acls list",
         "odradek acls list --topic orders --resource-pattern-type match",
@@ -37,24 +38,27 @@ app = Noun(
 )
 _COLUMNS = ("resource", "name", "pattern", "principal", "host", "operation", "permission")
 PrincipalOption = Annotated[
-    str | None, Option("--principal", metavar="TYPE:NAME", help="Of this principal.", show_default=False)
+    str | None, Option("--principal", metavar="TYPE:NAME", help="The principal of the ACL.", show_default=False)
 ]
 OperationOption = Annotated[
-    list[str] | None, Option("--operation", metavar="OPERATION", help="Read, Write, … or All. May be given again.")
+    list[str] | None,
+    Option("--operation", metavar="OPERATION", help="An operation: Read, Write, … or All; may be repeated."),
 ]
-HostOption = Annotated[str | None, Option("--host", metavar="ADDRESS", help="From this address.", show_default=False)]
+HostOption = Annotated[
+    str | None, Option("--host", metavar="ADDRESS", help="The client address of the ACL.", show_default=False)
+]
 
 
 @dataclass(frozen=True, slots=True)
 class Resources:
-    topics: Annotated[list[str] | None, Option("--topic, -t", help="Of this topic. May be given again.")] = None
-    groups: Annotated[list[str] | None, Option("--group, -g", help="Of this consumer group.")] = None
-    transactional_ids: Annotated[list[str] | None, Option("--transactional-id", help="Of this id.")] = None
-    users: Annotated[list[str] | None, Option("--user-principal", help="Of this user as a resource.")] = None
-    tokens: Annotated[list[str] | None, Option("--delegation-token", help="Of this token.")] = None
-    cluster: Annotated[bool, Option("--cluster", help="Of the cluster.")] = False
+    topics: Annotated[list[str] | None, Option("--topic, -t", help="A topic; may be repeated.")] = None
+    groups: Annotated[list[str] | None, Option("--group, -g", help="A consumer group.")] = None
+    transactional_ids: Annotated[list[str] | None, Option("--transactional-id", help="A transactional id.")] = None
+    users: Annotated[list[str] | None, Option("--user-principal", help="A user, as a resource.")] = None
+    tokens: Annotated[list[str] | None, Option("--delegation-token", help="A delegation token.")] = None
+    cluster: Annotated[bool, Option("--cluster", help="The cluster.")] = False
     pattern_type: Annotated[
-        str, Option("--resource-pattern-type", help="literal or prefixed; to look for ACLs also any and match.")
+        str, Option("--resource-pattern-type", help="literal or prefixed; list and delete also take any and match.")
     ] = "literal"
 
     def filters(self) -> list[PatternFilter]:
@@ -84,7 +88,7 @@ def list_acls(
     bootstrap_server: BootstrapOption = DEFAULT_BOOTSTRAP,
     output: FormatOption = Format.TABLE,
 ) -> None:
-    """Show ACLs: of the resources that are named, or all."""
+    """Show ACLs: those of the named resources, or all."""
     everything = [PatternFilter(ResourceType.ANY, None, PatternType.ANY)]
     entry = EntryFilter(principal, None, AclOperation.ANY, PermissionType.ANY)
     with ClusterClient(bootstrap_server) as client:
@@ -100,11 +104,11 @@ def add(
     principal: PrincipalOption = None,
     operations: OperationOption = None,
     host: HostOption = None,
-    deny: Annotated[bool, Option("--deny", help="Deny it: a denial wins over every right.")] = False,
+    deny: Annotated[bool, Option("--deny", help="Deny the operations; a denial overrides every right.")] = False,
     bootstrap_server: BootstrapOption = DEFAULT_BOOTSTRAP,
     output: FormatOption = Format.TABLE,
 ) -> None:
-    """Give rights, or deny them."""
+    """Add ACLs, which allow or deny operations."""
     named = resources.filters()
     if principal is None or not operations or not named:
         raise WrongUsage("give --principal, --operation, and a resource such as --topic")
@@ -131,11 +135,11 @@ def delete(
     principal: PrincipalOption = None,
     operations: OperationOption = None,
     host: HostOption = None,
-    everything: Annotated[bool, Option("--all", help="Every ACL of the cluster that the other options name.")] = False,
+    everything: Annotated[bool, Option("--all", help="ACLs of all resources that match the other options.")] = False,
     bootstrap_server: BootstrapOption = DEFAULT_BOOTSTRAP,
     output: FormatOption = Format.TABLE,
 ) -> None:
-    """Delete ACLs, and show which they were."""
+    """Delete ACLs, and show the deleted ones."""
     named = resources.filters()
     if not named and not everything:
         raise WrongUsage("name a resource such as --topic, or give --all for every resource")

@@ -1,6 +1,7 @@
-"""`odradek audit`: every replica's files read by Spark and compared; findings are shown, and make it fail.
+"""`odradek audit`: every replica's files read by Spark and compared; findings are shown, and the exit code is 1.
 
-Left-over files and replicas that can't be compared are shown too; they are no fault of the replicas, and don't.
+Left-over files and replicas that can't be compared are shown too; they are no fault of the replicas, and don't change
+the exit code.
 """
 
 import tempfile
@@ -52,11 +53,13 @@ def audit(
             show_default="the ZooKeeper of `odradek up`, if a directory has one",
         ),
     ] = None,
-    topic: Annotated[list[str] | None, Option("--topic, -t", help="Only this topic; again for more.")] = None,
+    topic: Annotated[list[str] | None, Option("--topic, -t", help="Only this topic; may be repeated.")] = None,
     output: Annotated[
         Format, Option("--format, -o", help="Tables for people, wide with every column; json; the findings as csv.")
     ] = Format.TABLE,
-    html: Annotated[Path | None, Option("--html", metavar="FILE", help="Write the report as a page too.")] = None,
+    html: Annotated[
+        Path | None, Option("--html", metavar="FILE", help="A file for the report as an HTML page.")
+    ] = None,
     master: Annotated[
         str, Option("--master", help="The Spark cluster to run on; its workers must see the directories.")
     ] = "local[*]",

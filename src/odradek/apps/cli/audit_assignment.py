@@ -1,7 +1,7 @@
 """Assignment of partitions to brokers, for `odradek audit`.
 
-From the cluster, if a broker is named; else, for a directory of `odradek up`, from its ZooKeeper: the running one, or a
-copy of its data, which is opened for the purpose and thrown away. If that can't be read, the files alone have to do.
+The cluster gives it, if a broker is named; else, for a directory of `odradek up`, its ZooKeeper: the running one, or a
+server on a copy of its data, which is deleted afterwards. If neither can be read, only the files are used.
 """
 
 import shutil
@@ -76,7 +76,7 @@ def _from_zookeeper(zookeeper: EmbeddedZooKeeper) -> "Assignment | None":
 
 @contextmanager
 def _opened_copy(zookeeper: EmbeddedZooKeeper) -> Iterator[EmbeddedZooKeeper]:
-    """A server on a copy: an audit changes nothing, and a server that starts writes to its data."""
+    """Start a server on a copy: an audit changes nothing, and a server that starts writes to its data."""
     with tempfile.TemporaryDirectory(prefix="odradek-audit-") as place:
         copy = EmbeddedZooKeeper(Path(place))
         shutil.copytree(zookeeper.data_dir, copy.data_dir)

@@ -1,4 +1,4 @@
-"""`odradek brokers`: the live brokers, the controller, and the leaders and replicas of each one."""
+"""`odradek brokers`: the live brokers, the controller, and the leaders and replicas of each broker."""
 
 from collections import Counter
 

@@ -24,7 +24,7 @@ def _security(cluster: LocalCluster) -> ClusterSecurity:
 
 @app.verb("list", examples=["odradek certs list --data /srv/odradek"])
 def show(data: DataOption = DEFAULT_DATA, output: FormatOption = Format.TABLE) -> None:
-    """List the certificates and when they end."""
+    """List the certificates and their ends."""
     now = datetime.now(UTC)
     rows = [
         {"certificate": name, "expires": f"{expires:%Y-%m-%d %H:%M}", "days_left": (expires - now).days}
@@ -35,7 +35,9 @@ def show(data: DataOption = DEFAULT_DATA, output: FormatOption = Format.TABLE) -
 
 @app.verb(examples=["odradek certs renew", "odradek certs renew --broker 1"])
 def renew(
-    broker: Annotated[int | None, Option("--broker", metavar="N", help="One of them.", show_default="all")] = None,
+    broker: Annotated[
+        int | None, Option("--broker", metavar="N", help="The broker that gets a new certificate.", show_default="all")
+    ] = None,
     data: DataOption = DEFAULT_DATA,
 ) -> None:
     """Make new keys and certificates for the brokers; running brokers use them within seconds, without a restart."""

@@ -53,7 +53,8 @@ def cluster(
     bootstrap_server: BootstrapOption = DEFAULT_BOOTSTRAP,
     output: FormatOption = Format.TABLE,
 ) -> None:
-    """Show controller, brokers, partitions in trouble, leaders out of place, disks, and when certificates end."""
+    """Show controller, brokers, unhealthy partitions, leaders that are not the preferred ones, disks, ends of
+    certificates."""
     with ClusterClient(bootstrap_server) as client:
         health = examine(client)
     if output.is_table:
@@ -146,7 +147,7 @@ def _disk(log_dir: LogDir) -> dict[str, object]:
 
 
 def _shown(row: dict[str, Any]) -> dict[str, object]:
-    """The row for people: sizes with units, shares with a percent sign."""
+    """Row for people: sizes with units, shares with a percent sign."""
     exact = ("is_controller", "imbalance_percent", "data_bytes", "certificate_days_left")
     return {name: value for name, value in row.items() if name not in exact} | {
         "role": "controller" if row["is_controller"] else "",

@@ -1,7 +1,7 @@
-"""`odradek completion bash|zsh|fish`: what a shell needs to complete commands, options, topics and groups.
+"""`odradek completion bash|zsh|fish`: completion of commands, options, topics and groups by a shell.
 
 The shell's script asks `odradek completion words -- WORDS…` at every tab. Commands and options come from their own
-declarations, so there is nothing to keep in step; names of topics and groups from the cluster, if it answers at once.
+declarations, so no second list exists; names of topics and groups come from the cluster, if it answers at once.
 """
 
 from importlib import import_module
@@ -136,7 +136,7 @@ def _names_of(kind: str, before: list[str]) -> list[str]:
 
 
 def _bootstrap(before: list[str]) -> str:
-    """The cluster that the words name, else the one that the command would ask."""
+    """Address of the cluster that the words name, else of the default cluster."""
     named = dict(pairwise(before))
     if data := named.get("--data"):
         use_data(Path(data))

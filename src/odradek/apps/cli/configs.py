@@ -41,7 +41,7 @@ _QUOTA_KINDS = {EntityType.CLIENTS: "client-id", EntityType.USERS: "user", Entit
 _COLUMNS = ("entity", "name", "value", "source", "read_only", "sensitive")
 
 TypeArgument = Annotated[EntityType | None, Argument(metavar="TYPE", help="topics, brokers, clients, users, ips.")]
-NameArgument = Annotated[str | None, Argument(metavar="NAME", help="Which one.", show_default=False)]
+NameArgument = Annotated[str | None, Argument(metavar="NAME", help="The name or id of the entity.", show_default=False)]
 TypeOption = Annotated[EntityType | None, Option("--entity-type", help="The same as TYPE.", show_default=False)]
 NameOption = Annotated[str | None, Option("--entity-name", help="The same as NAME.", show_default=False)]
 DefaultOption = Annotated[bool, Option("--default, --entity-default", help="The default of the whole cluster.")]
@@ -92,7 +92,7 @@ def describe(
     bootstrap_server: BootstrapOption = DEFAULT_BOOTSTRAP,
     output: FormatOption = Format.TABLE,
 ) -> None:
-    """Show settings. Without a name: of every one of the type."""
+    """Show settings; without a name, those of all entities of the type."""
     chosen, wanted = entity.chosen()
     with ClusterClient(bootstrap_server) as client:
         if chosen in _QUOTA_KINDS:
@@ -111,16 +111,16 @@ def describe(
 def alter(
     entity: Entity,
     changes: Annotated[
-        list[str] | None, Option("--set", metavar="KEY=VALUE", help="A setting; may be given again.")
+        list[str] | None, Option("--set", metavar="KEY=VALUE", help="A setting; may be repeated.")
     ] = None,
     add_config: Annotated[
-        str, Option("--add-config", metavar="K=V,…", help="Several; [a,b] around values with commas.")
+        str, Option("--add-config", metavar="K=V,…", help="Several settings; [a,b] around values with commas.")
     ] = "",
     deletions: Annotated[
         list[str] | None,
-        Option("--delete, --unset, --delete-config", metavar="KEY", help="Back to the default; may be given again."),
+        Option("--delete, --unset, --delete-config", metavar="KEY", help="Restore the default; may be repeated."),
     ] = None,
-    dry_run: Annotated[bool, Option("--dry-run", help="Let the cluster check it, change nothing.")] = False,
+    dry_run: Annotated[bool, Option("--dry-run", help="Only validate the change.")] = False,
     bootstrap_server: BootstrapOption = DEFAULT_BOOTSTRAP,
     output: FormatOption = Format.TABLE,
 ) -> None:

@@ -43,8 +43,8 @@ class Sources:
 class Entrance:
     """Address of the console, and the users that may log in."""
 
-    port: Annotated[int, Option("--port", min=1, max=65535, help="Where it listens.")] = DEFAULT_PORT
-    host: Annotated[str, Option("--host", help="The address it listens at; any but loopback needs a password.")] = (
+    port: Annotated[int, Option("--port", min=1, max=65535, help="Port of the console.")] = DEFAULT_PORT
+    host: Annotated[str, Option("--host", help="Address of the console; any but loopback needs a password.")] = (
         "127.0.0.1"
     )
     password_file: Annotated[
@@ -52,7 +52,7 @@ class Entrance:
         Option(
             "--password-file",
             metavar="FILE",
-            help="Its first line is the password.",
+            help="A file whose first line is the password.",
             show_default="$ODRADEK_CONSOLE_PASSWORD",
         ),
     ] = None
@@ -80,7 +80,7 @@ def console(
     sources: Sources,
     entrance: Entrance,
     bootstrap_server: BootstrapOption = DEFAULT_BOOTSTRAP,
-    read_only: Annotated[bool, Option("--read-only", help="Show, and change nothing.")] = False,
+    read_only: Annotated[bool, Option("--read-only", help="Allow no changes.")] = False,
     lab: Annotated[
         bool, Option("--lab", help="With the laboratory: crash and freeze the brokers of --data by a button.")
     ] = False,
@@ -90,10 +90,10 @@ def console(
     ] = None,
     zookeeper: Annotated[
         str | None,
-        Option("--zookeeper", metavar="HOST:PORT,…", help="Where ZooKeeper is.", show_default="as brokers say"),
+        Option("--zookeeper", metavar="HOST:PORT,…", help="Address of ZooKeeper.", show_default="as brokers say"),
     ] = None,
 ) -> None:
-    """Show a cluster in the browser, and run it from there."""
+    """Show and operate a cluster in the browser."""
     try:
         from odradek.apps.console.options import PASSWORD_VARIABLE, ConsoleOptions
         from odradek.apps.console.server import serve

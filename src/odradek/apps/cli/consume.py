@@ -1,6 +1,6 @@
 """`odradek consume`: prints the records of topics as they come (kafka-console-consumer, kcat -C).
 
-Without --group it reads partitions by itself, so nothing is committed and others are not disturbed.
+Without --group it reads partitions by itself, so nothing is committed and no group rebalances.
 """
 
 from dataclasses import dataclass
@@ -85,13 +85,13 @@ class ReadOptions:
     partition: Annotated[
         str, Option("--partition, -p", metavar="N,…", help="Only these partitions.", show_default="all")
     ] = ""
-    max_messages: Annotated[int | None, Option("--max-messages, -c, -n", min=1, help="Stop after so many.")] = None
-    timeout_ms: Annotated[int | None, Option("--timeout-ms", min=1, help="Stop when nothing has come for so long.")] = (
-        None
-    )
-    exit_at_end: Annotated[
-        bool, Option("--exit-at-end, -e", help="Stop at the present end, instead of waiting for more records.")
-    ] = False
+    max_messages: Annotated[
+        int | None, Option("--max-messages, -c, -n", min=1, help="Stop after this number of records.")
+    ] = None
+    timeout_ms: Annotated[
+        int | None, Option("--timeout-ms", min=1, help="Stop when no record has come for this time.")
+    ] = None
+    exit_at_end: Annotated[bool, Option("--exit-at-end, -e", help="Stop at the present end of the partitions.")] = False
     isolation: Annotated[
         Isolation,
         Option("--isolation, --isolation-level", help="read_committed: without open and aborted transactions."),
@@ -118,7 +118,7 @@ class PrintOptions:
         Decode,
         Option(
             "--decode",
-            help="How keys and values are shown; auto decodes __consumer_offsets, __transaction_state and topics with "
+            help="Form of keys and values; auto decodes __consumer_offsets, __transaction_state and topics with "
             "a schema.",
         ),
     ] = Decode.AUTO
@@ -161,7 +161,7 @@ def consume(
         ),
     ] = RecordFormat.TEXT,
 ) -> None:
-    """Print records, and go on as they are written; Ctrl-C ends."""
+    """Print records, and new ones as they are written, until Ctrl-C."""
     text_format = _text_format(printing)
     start = _parse_start(reading.offset, reading.from_beginning)
     wanted = parse_numbers(reading.partition, "--partition")
@@ -188,7 +188,7 @@ def consume(
 
 
 def _decoding(options: PrintOptions, where: str, topics: list[str]) -> Decodings | None:
-    """Decoders of the topics, which are loaded only where they are needed."""
+    """Decoders of the topics, loaded only if they are needed."""
     internal = {OFFSETS_TOPIC, TRANSACTIONS_TOPIC}.intersection(topics)
     if options.decode is Decode.AUTO and not options.schema and not where and not internal:
         return None

@@ -1,4 +1,4 @@
-"""The cluster that a command asks where its address is not given, and profiles: named clusters of a user.
+"""Cluster of a command without an address, and profiles: named clusters of a user.
 
 The first of these holds:
 
@@ -74,7 +74,7 @@ def profiles_file() -> Path:
 
 
 def read_profiles() -> Profiles:
-    """FatalError names a file that can't be used."""
+    """Read the profiles of the user. FatalError names a file that can't be used."""
     path = profiles_file()
     try:
         document: Any = json.loads(path.read_text("utf-8"))
@@ -90,7 +90,7 @@ def read_profiles() -> Profiles:
 
 
 def write_profiles(profiles: Profiles) -> None:
-    """Replace the file as a whole. It is the user's alone, since paths in it may say much."""
+    """Replace the file as a whole. Only the user can read it: its paths may be confidential."""
     path = profiles_file()
     named = {
         name: {"bootstrap": profile.bootstrap, "command_config": profile.command_config}
@@ -143,7 +143,7 @@ def use_data(directory: Path) -> None:
 
 def _use_named(chosen: DefaultCluster) -> None:
     os.environ[BOOTSTRAP_VARIABLE] = chosen.bootstrap
-    os.environ.pop(COMMAND_CONFIG_VARIABLE, None)  # of another cluster
+    os.environ.pop(COMMAND_CONFIG_VARIABLE, None)  # it belongs to another cluster
     _use(chosen)
 
 

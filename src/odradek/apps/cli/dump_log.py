@@ -56,12 +56,14 @@ def dump_log(
         ),
     ] = None,
     file_list: Annotated[str, Option("--files", metavar="FILE,…", help="The same, separated by commas.")] = "",
-    deep_iteration: Annotated[bool, Option("--deep-iteration", help="Look into each batch of a .log.")] = False,
+    deep_iteration: Annotated[
+        bool, Option("--deep-iteration", help="Show the records of each batch of a .log.")
+    ] = False,
     print_data_log: Annotated[
         bool, Option("--print-data-log", help="Show keys, values and headers too; implies --deep-iteration.")
     ] = False,
-    verify: Annotated[bool, Option("--verify", help="Print nothing but problems and a summary.")] = False,
-    max_bytes: Annotated[int | None, Option("--max-bytes", min=1, help="Read no more of a .log.")] = None,
+    verify: Annotated[bool, Option("--verify", help="Print only problems and a summary.")] = False,
+    max_bytes: Annotated[int | None, Option("--max-bytes", min=1, help="Bytes of a .log to read, at most.")] = None,
     output: Annotated[
         DumpFormat,
         Option(
@@ -72,7 +74,7 @@ def dump_log(
 ) -> None:
     """Show batches, index entries and checkpoints; exit code 1 if anything in them is broken.
 
-    Nothing is written, so it is safe beside a running broker (whose last batch may then look cut short).
+    Nothing is written, so a running broker is not disturbed; its last batch may look truncated.
     """
     paths = _expand([*(files or []), *(Path(name) for name in file_list.split(",") if name)])
     options = DumpOptions(
@@ -116,7 +118,7 @@ def _is_readable(path: Path) -> bool:
 
 
 def _dump(path: Path, options: DumpOptions, output: DumpFormat | None, *, hidden: str = "") -> bool:
-    """Shows one file, unless `output` is None; tells problems on standard error; whether there were none."""
+    """Show one file, unless `output` is None, and problems on standard error. Return True if there were none."""
     reader = reader_for(path)
     entries: list[FileEntry] = []
     healthy = True

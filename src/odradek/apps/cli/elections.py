@@ -24,9 +24,11 @@ from odradek.model.topology import TopicPartition
 def elections(
     election_type: Annotated[
         ElectionType,
-        Option("--election-type", help="An unclean one may lose records."),
+        Option("--election-type", help="An unclean election may lose records."),
     ] = ElectionType.PREFERRED,
-    topic: Annotated[str | None, Option("--topic, -t", placed=True, help="Of this topic.", show_default=False)] = None,
+    topic: Annotated[
+        str | None, Option("--topic, -t", placed=True, help="The topic of the partition.", show_default=False)
+    ] = None,
     partition: Annotated[
         int | None, Option("--partition, -p", min=0, help="This one of the topic.", show_default=False)
     ] = None,
@@ -36,11 +38,13 @@ def elections(
             "--path-to-json-file", metavar="FILE", help="Partitions, as Kafka's tool takes them.", show_default=False
         ),
     ] = None,
-    all_topic_partitions: Annotated[bool, Option("--all-topic-partitions", help="Of every partition.")] = False,
+    all_topic_partitions: Annotated[
+        bool, Option("--all-topic-partitions", help="Elect the leaders of all partitions.")
+    ] = False,
     bootstrap_server: BootstrapOption = DEFAULT_BOOTSTRAP,
     output: FormatOption = Format.TABLE,
 ) -> None:
-    """Elect leaders."""
+    """Elect leaders of partitions."""
     wanted = _wanted(topic, partition, path_to_json_file, all_topic_partitions)
     with ClusterClient(bootstrap_server) as client:
         outcomes = elect_leaders(client, election_type, wanted)

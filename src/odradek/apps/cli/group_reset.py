@@ -1,4 +1,4 @@
-"""`odradek groups reset`: moves groups to other offsets, and shows old and new first."""
+"""`odradek groups reset`: resets offsets of groups, and shows old and new offsets first."""
 
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -22,21 +22,24 @@ _COLUMNS = ("group", "topic", "partition", "old_offset", "new_offset", "old_lag"
 class Aim:
     """Target of a reset, given in one of these ways; the fields have Kafka's names."""
 
-    to_earliest: Annotated[bool, Option("--to-earliest", help="To the beginning.")] = False
-    to_latest: Annotated[bool, Option("--to-latest", help="To the end.")] = False
-    to_current: Annotated[bool, Option("--to-current", help="To the committed offset.")] = False
-    to_offset: Annotated[int | None, Option("--to-offset", min=0, help="To this offset.")] = None
-    shift_by: Annotated[int | None, Option("--shift-by", help="By so many, back if negative.")] = None
+    to_earliest: Annotated[bool, Option("--to-earliest", help="Reset to the first offset.")] = False
+    to_latest: Annotated[bool, Option("--to-latest", help="Reset to the end offset.")] = False
+    to_current: Annotated[bool, Option("--to-current", help="Keep the committed offset.")] = False
+    to_offset: Annotated[int | None, Option("--to-offset", min=0, help="Reset to this offset.")] = None
+    shift_by: Annotated[int | None, Option("--shift-by", help="Shift by this number of offsets; negative: back.")] = (
+        None
+    )
     to_datetime: Annotated[
         str | None,
-        Option("--to-datetime", metavar="TIME", help="To a time: 15m ago, 2026-01-31T12:00:00, or milliseconds."),
+        Option("--to-datetime", metavar="TIME", help="Reset to a time: 15m ago, 2026-01-31T12:00:00, or milliseconds."),
     ] = None
     by_duration: Annotated[
-        str | None, Option("--by-duration", metavar="DURATION", help="To so long ago: 1h, 15m, PT1H30M or P7D.")
+        str | None,
+        Option("--by-duration", metavar="DURATION", help="Reset to this time before now: 1h, 15m, PT1H30M or P7D."),
     ] = None
     from_file: Annotated[
         Path | None,
-        Option("--from-file", metavar="CSV", help="To the offsets in lines of [group,]topic,partition,offset."),
+        Option("--from-file", metavar="CSV", help="Reset to the offsets in lines of [group,]topic,partition,offset."),
     ] = None
 
     def goal(self) -> Goal | None:
@@ -58,13 +61,13 @@ def reset(
     groups: Groups,
     aim: Aim,
     topic: TopicsOption = None,
-    all_topics: Annotated[bool, Option("--all-topics", help="Every topic the group has offsets in.")] = False,
-    dry_run: Annotated[bool, Option("--dry-run", help="Show what would change; the default.")] = False,
+    all_topics: Annotated[bool, Option("--all-topics", help="All topics with committed offsets of the group.")] = False,
+    dry_run: Annotated[bool, Option("--dry-run", help="Only show the changes; the default.")] = False,
     execute: Annotated[bool, Option("--execute, --yes", help="Do it.")] = False,
     bootstrap_server: BootstrapOption = DEFAULT_BOOTSTRAP,
     output: FormatOption = Format.TABLE,
 ) -> None:
-    """Move groups without active members to other offsets. Shows old and new first; --execute does it."""
+    """Reset offsets of groups without active members. Shows old and new offsets; --execute commits the new ones."""
     if dry_run and execute:
         raise WrongUsage("--dry-run and --execute exclude each other; give one of them")
     goal = aim.goal()

@@ -10,7 +10,7 @@ from odradek.client.group_admin import list_groups
 
 TopicsOption = Annotated[
     list[str] | None,
-    Option("--topic, -t", metavar="TOPIC[:0,1]", help="A topic, or some partitions of it; may be given again."),
+    Option("--topic, -t", metavar="TOPIC[:0,1]", help="A topic, or some of its partitions; may be repeated."),
 ]
 
 
@@ -21,7 +21,7 @@ class Groups:
     ] = None
     group: Annotated[
         list[str] | None,
-        Option("--group, -g", metavar="GROUP", help="A group; may be given again.", show_default=False),
+        Option("--group, -g", metavar="GROUP", help="A group; may be repeated.", show_default=False),
     ] = None
     all_groups: Annotated[bool, Option("--all-groups", help="Every group.")] = False
 

@@ -56,7 +56,7 @@ _LAG_COLUMNS = (
 @watchable
 def list_command(
     state: Annotated[
-        str, Option("--state", metavar="STATE,…", help="Only groups in these, like Stable or Empty.")
+        str, Option("--state", metavar="STATE,…", help="Only groups in these states, such as Stable or Empty.")
     ] = "",
     bootstrap_server: BootstrapOption = DEFAULT_BOOTSTRAP,
     output: FormatOption = Format.TABLE,
@@ -80,7 +80,7 @@ def describe(
         Option(
             "--data",
             metavar="DIR",
-            help="Of `odradek up`, or with brokers' journals: they have the reasons of rebalances; may be repeated.",
+            help="The directory of `odradek up`, or journals of brokers, for reasons of rebalances; may be repeated.",
         ),
     ] = None,
     bootstrap_server: BootstrapOption = DEFAULT_BOOTSTRAP,

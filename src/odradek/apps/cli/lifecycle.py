@@ -65,7 +65,7 @@ BrokerArgument = Annotated[int, Argument(metavar="BROKER", help="The broker's id
 def up(
     brokers: Annotated[
         int | None,
-        Option("--brokers", metavar="N", min=1, help="How many brokers.", show_default="1, or as before"),
+        Option("--brokers", metavar="N", min=1, help="Number of brokers.", show_default="1, or as before"),
     ] = None,
     data: DataOption = DEFAULT_DATA,
     port: Annotated[
@@ -96,7 +96,7 @@ def up(
     ] = None,
     unset: Annotated[
         list[str] | None,
-        Option("--unset", metavar="KEY", help="Take an earlier --set back; may be repeated."),
+        Option("--unset", metavar="KEY", help="Remove an earlier --set; may be repeated."),
     ] = None,
 ) -> None:
     """Start a coordination server and brokers, or resume what the directory holds; Ctrl-C stops them cleanly."""
@@ -107,7 +107,8 @@ def up(
         raise WrongUsage(f"{', '.join(sorted(both))} can't be set and unset in one command", "--unset")
     cluster = LocalCluster(data)
     with _directory_errors(data), _nothing_left_behind(cluster):
-        # Metrics have no users, and everybody on this machine reaches them: of a secure cluster only where asked for.
+        # Metrics have no login, and every user of this machine can read them: a secure cluster serves them only on
+        # request.
         is_secure = secure or cluster.security.exists
         with_metrics = not no_console and (console is not None or not is_secure)
         try:
@@ -161,7 +162,7 @@ def stop(broker: BrokerArgument, data: DataOption = DEFAULT_DATA) -> None:
 def cut(
     broker: BrokerArgument,
     whom: Annotated[
-        list[CutFrom] | None, Option("--from", help="From whom; may be repeated.", show_default="both")
+        list[CutFrom] | None, Option("--from", help="The other side of the cut; may be repeated.", show_default="both")
     ] = None,
     data: DataOption = DEFAULT_DATA,
 ) -> None:
@@ -211,7 +212,7 @@ def _parse_settings(settings: list[str]) -> dict[str, str]:
 
 @contextmanager
 def _nothing_left_behind(cluster: LocalCluster) -> Iterator[None]:
-    """A start that fails or is interrupted (Ctrl-C, SIGTERM) leaves nothing running that didn't run before."""
+    """Stop the started processes again if the start fails or is interrupted (Ctrl-C, SIGTERM)."""
     ran_before = cluster.running
 
     def interrupt(number: int, frame: FrameType | None) -> None:
@@ -229,7 +230,7 @@ def _nothing_left_behind(cluster: LocalCluster) -> Iterator[None]:
 
 
 def _stop(cluster: LocalCluster, *, is_interrupted: bool) -> None:
-    """A second Ctrl-C ends the wait, not the processes."""
+    """Stop the cluster. A second Ctrl-C ends the wait, not the processes."""
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
     if is_interrupted:
         print("stopping", file=sys.stderr)
@@ -242,7 +243,7 @@ def _stop(cluster: LocalCluster, *, is_interrupted: bool) -> None:
 
 @contextmanager
 def _directory_errors(data: Path) -> Iterator[None]:
-    """A directory that can't be used, or a full disk, in one line with the way out."""
+    """Report an unusable directory or a full disk in one line, with advice."""
     try:
         yield
     except BrokenPipeError:
@@ -268,7 +269,7 @@ def _watch(cluster: LocalCluster) -> None:
 
 
 def _tell_of_stopped_brokers(cluster: LocalCluster) -> None:
-    """Print each broker that stops, once, as long as the cluster runs; `start` brings it back."""
+    """Print each broker that stops, once, while the cluster runs; `start` starts it again."""
     gone: set[int] = set()
     while cluster.running:
         stopped = {broker.id for broker in cluster.brokers if broker.pid is None}

@@ -1,4 +1,4 @@
-"""Lines of standard input or of files as records: gathered into batches, sent when one is full or nothing waits."""
+"""Lines of standard input or of files as records, in batches that are sent when they are full or the input pauses."""
 
 import os
 import select
@@ -20,7 +20,7 @@ _RECORD_OVERHEAD_BYTES = 12
 
 
 class LineWriter:
-    """Gathers records per partition and sends them when a batch is full or nothing more is waiting."""
+    """Collects records per partition and sends them when a batch is full or the input pauses."""
 
     def __init__(self, sender: RecordSender, topic: TopicState, partition: int | None, batch_size: int) -> None:
         self._sender = sender
@@ -77,7 +77,7 @@ class LineWriter:
 def write_lines(writer: LineWriter, paths: list[Path], rules: LineRules, *, prompt: str = "") -> None:
     """Write lines of the files, or of standard input, where `prompt` is shown before each line."""
     total = sum(path.stat().st_size for path in paths) if paths else None
-    # On a terminal the bar would draw over what is being typed.
+    # On a terminal the bar would overwrite the typed text.
     with progress("writing", total, unit="bytes", hidden=not paths and sys.stdin.isatty()) as show:
         done = 0
         for name, number, line in _lines(writer, paths, prompt):
@@ -92,8 +92,8 @@ def write_lines(writer: LineWriter, paths: list[Path], rules: LineRules, *, prom
 
 
 def _lines(writer: LineWriter, paths: list[Path], prompt: str) -> Iterator[tuple[str, int, bytes]]:
-    """Each line with the name of its source and its number. Whenever the source has nothing ready, what is gathered
-    goes out, so that lines typed or trickling in are written at once."""
+    """Yield each line with the name of its source and its number. When the source has no line ready, collected records
+    are sent, so that typed lines are written at once."""
     sources: list[Path | None] = [*paths] or [None]
     for source in sources:
         fd = sys.stdin.fileno() if source is None else os.open(source, os.O_RDONLY)

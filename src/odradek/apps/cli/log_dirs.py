@@ -1,4 +1,4 @@
-"""`odradek log-dirs`: the brokers' directories, and what lies in them (kafka-log-dirs)."""
+"""`odradek log-dirs`: the brokers' log directories and their replicas (kafka-log-dirs)."""
 
 from typing import Annotated
 
@@ -34,13 +34,13 @@ def log_dirs(
         ),
     ] = None,
     broker: Annotated[
-        str, Option("--broker, --broker-list", metavar="N,…", help="Of these brokers.", show_default="all")
+        str, Option("--broker, --broker-list", metavar="N,…", help="Only these brokers.", show_default="all")
     ] = "",
-    replicas: Annotated[bool, Option("--replicas", help="Each replica, the largest first.")] = False,
+    replicas: Annotated[bool, Option("--replicas", help="Show each replica, the largest first.")] = False,
     bootstrap_server: BootstrapOption = DEFAULT_BOOTSTRAP,
     output: FormatOption = Format.TABLE,
 ) -> None:
-    """Show how full the brokers' directories are, or the replicas in them."""
+    """Show the used space of the brokers' directories, or the replicas in them."""
     asked = parse_numbers(broker, "--broker")
     with ClusterClient(bootstrap_server) as client:
         live = client.brokers().keys()

@@ -1,8 +1,8 @@
 """Reading the files of a partition's directory to show them, broken ones included.
 
-The broker's own readers rebuild or ignore what is damaged; these go on as far as they can and say where the damage is.
-Each reader yields `FileEntry` values in the order of the file and a `Problem` for whatever isn't as it should be. Field
-names are those that kafka-dump-log prints.
+The broker's own readers rebuild or ignore damaged parts; these readers continue as far as they can and report the
+damage. Each reader yields `FileEntry` values in the order of the file and a `Problem` for each fault. Field names are
+those that kafka-dump-log prints.
 """
 
 import mmap
@@ -69,7 +69,7 @@ Reader = Callable[[Path, DumpOptions], Iterator[FileEntry | Problem]]
 
 
 def reader_for(path: Path) -> Reader:
-    """The reader for a file of a partition's directory, by its name."""
+    """Return the reader for a file of a partition's directory, by its name."""
     if path.name == LEADER_EPOCH_FILE:
         return read_epoch_checkpoint
     reader = _READERS.get(path.suffix)
@@ -206,7 +206,7 @@ def _record_fields(header: BatchHeader, record: Record, with_data: bool) -> dict
 
 
 def read_index(path: Path, _options: DumpOptions) -> Iterator[FileEntry | Problem]:
-    """The sparse offset index, each entry against the batch that it points to, when the log file lies beside."""
+    """Read the sparse offset index; each entry is compared with its batch if the log file is beside it."""
     base_offset = _offset_in_name(path)
     log_path = path.with_suffix(LOG_SUFFIX)
     with _mapped(path) as data, _mapped(log_path, missing_is_empty=True) as log:

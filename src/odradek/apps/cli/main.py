@@ -1,7 +1,7 @@
 """The entry point of `odradek`: finds the command, runs it, turns errors into one line and an exit code.
 
-Imports nothing heavy: a broker starts without the command line's libraries, and each command loads only its own
-module. Exit codes: 0 done, 1 failed, 2 used wrongly, 130 interrupted, 141 nobody reads the output.
+Imports no large module: a broker starts without the command line's libraries, and each command loads only its own
+module. Exit codes: 0 success, 1 failure, 2 wrong usage, 130 interrupted, 141 the reader of the output has closed it.
 """
 
 import gc
@@ -113,8 +113,8 @@ _EXTRAS = {"pyspark": "spark", "pyarrow": "spark", "rich": "spark", "nicegui": "
 
 
 def main() -> NoReturn:
-    # Imports make tens of thousands of objects, and all of them stay: to look for garbage among them so often as
-    # Python does takes a tenth of the time of a start.
+    # Imports make tens of thousands of objects, all of which stay: Python's frequent garbage collection would take a
+    # tenth of the time of a start.
     gc.set_threshold(10_000, 20, 20)
     sys.exit(run(sys.argv[1:]))
 
@@ -130,7 +130,7 @@ def run(arguments: Sequence[str]) -> int:
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
-        # the reader of the output has gone; buffered output must not be reported when Python exits
+        # the reader has closed the output; Python must not report buffered output at its exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return READER_GONE
     except Exception as error:
@@ -211,7 +211,7 @@ def _similar(name: str, known: Iterable[str]) -> str:
 
 
 def _one_line(error: Exception) -> str:
-    """Messages of our own are meant for people as they are; anything else is a fault that should be reported."""
+    """Format an error as one line. Our own messages are for people; any other error is a bug to report."""
     if isinstance(error, KafkaError):
         name = error.code.name
         told = str(error) if name in str(error) else f"{error} ({name})"

@@ -22,7 +22,7 @@ from odradek.base.errors import FatalError
 )
 def man(
     name: Annotated[
-        str | None, Argument(metavar="COMMAND", help="The command whose page is shown.", show_default="odradek itself")
+        str | None, Argument(metavar="COMMAND", help="The command to show the page of.", show_default="odradek itself")
     ] = None,
     write: Annotated[
         Path | None, Option("--write", metavar="DIR", help="Write all pages as files, odradek.1, odradek-topics.1, ….")

@@ -118,6 +118,6 @@ def _quoted(text: str) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Text as roff takes it: what it would read as a command or change is escaped, and so is what isn't ASCII."""
+    """Escape text for roff: its commands and special characters, and characters outside ASCII."""
     escaped = "".join(_ESCAPES.get(char) or (char if char.isascii() else f"\\[u{ord(char):04X}]") for char in text)
     return f"\\&{escaped}" if escaped[:1] == "." else escaped

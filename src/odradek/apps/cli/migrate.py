@@ -1,6 +1,6 @@
 """`odradek migrate`: move a running cluster from Apache Kafka brokers to Odradek brokers, or back.
 
-Nothing is kept between the commands: each one reads the cluster and finds the steps that are left. A stopped
+No state is kept between commands: each command reads the cluster and finds the remaining steps. A stopped
 migration is continued by the same command, and reversed with --from and --to exchanged.
 """
 
@@ -45,8 +45,10 @@ app = Noun(
     ],
 )
 
-FromOption = Annotated[str, Option("--from", metavar="0,1,2", help="The brokers that leave.")]
-ToOption = Annotated[str, Option("--to", metavar="10,11,12", help="Their successors, already in the cluster.")]
+FromOption = Annotated[str, Option("--from", metavar="0,1,2", help="The old brokers.")]
+ToOption = Annotated[
+    str, Option("--to", metavar="10,11,12", help="Their successors, which are in the cluster already.")
+]
 AcceptOption = Annotated[
     str,
     Option("--accept", metavar="KEYS", help="Settings whose loss or difference is accepted.", show_default=False),
@@ -101,7 +103,7 @@ def run(
     accept: AcceptOption = "",
     bootstrap_server: BootstrapOption = DEFAULT_BOOTSTRAP,
 ) -> None:
-    """Carry the migration out, step by step; stops at the first thing that is not right."""
+    """Carry out the migration step by step; stop at the first problem."""
     options = pace.options()
     with open_cluster(bootstrap_server) as (client, admin, journals):
         if any(item.under_way for item in clear_and_tell(journals, admin)):
@@ -138,7 +140,7 @@ def status(
     bootstrap_server: BootstrapOption = DEFAULT_BOOTSTRAP,
     output: FormatOption = Format.TABLE,
 ) -> None:
-    """Show the partitions that leaving brokers still hold, and the next step."""
+    """Show the partitions that the old brokers still have, and the next step."""
     olds, news = parse_numbers(leaving, "--from"), parse_numbers(coming, "--to")
     with ClusterClient(bootstrap_server) as client:
         view, controller = read_view(client), read_controller(client)

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 
 def parse_name_value_pairs(pairs: Sequence[str]) -> dict[str, str]:
-    """`NAME=VALUE` arguments as a dictionary. Raises ValueError with the one that isn't."""
+    """Parse `NAME=VALUE` arguments into a dictionary. Raises ValueError with an argument of another form."""
     values: dict[str, str] = {}
     for pair in pairs:
         name, equals, value = pair.partition("=")

@@ -1,4 +1,4 @@
-"""`odradek offsets`: where partitions begin, end, or stood at a time (kafka-get-offsets)."""
+"""`odradek offsets`: the first and the end offsets of partitions, or the offsets at a time (kafka-get-offsets)."""
 
 from typing import Annotated
 
@@ -42,13 +42,11 @@ def offsets(
         Option(
             "--time",
             metavar="latest|earliest|max-timestamp|TIME",
-            help="The offset at this time: the first record that isn't older.",
+            help="A time: the offset of the first record that isn't older.",
             show_default="earliest and latest",
         ),
     ] = None,
-    exclude_internal_topics: Annotated[
-        bool, Option("--exclude-internal-topics", help="Leave the cluster's own topics out.")
-    ] = False,
+    exclude_internal_topics: Annotated[bool, Option("--exclude-internal-topics", help="Omit internal topics.")] = False,
     bootstrap_server: BootstrapOption = DEFAULT_BOOTSTRAP,
     output: FormatOption = Format.TABLE,
 ) -> None:

@@ -83,12 +83,12 @@ FormatOption = Annotated[
     Option("--format, -o", help="A table for people, wide with every column; json or csv for programs."),
 ]
 
-# Folding takes half a millisecond for a row; where there is far too much to look at, plain text does.
+# Folding takes half a millisecond per row; long tables are printed as plain text.
 _FOLDED_ROWS_MAX = 200
 
 
 def note(text: str) -> None:
-    """One line about the work, kept out of the data."""
+    """Print one line about the work on standard error."""
     print(text, file=sys.stderr)
 
 
@@ -138,7 +138,7 @@ def print_rows(
 
 
 def print_fields(fields: Row, output: Format, *, title: str = "") -> None:
-    """One result with several values: names on the left, values on the right."""
+    """Print one result with several values: names on the left, values on the right."""
     match output:
         case Format.JSON:
             print_json(dict(fields))
@@ -167,7 +167,7 @@ def progress(
 
 
 def cell(value: object) -> str:
-    """A value as a table or CSV shows it."""
+    """Format a value for a table or CSV."""
     match value:
         case None:
             return ""
@@ -190,7 +190,7 @@ def cell(value: object) -> str:
 
 
 def bytes_as_text(data: bytes | None) -> str | None:
-    """Bytes of a record for a person: as UTF-8, with what isn't UTF-8 as \\x escapes."""
+    """Format bytes of a record: UTF-8 as text, other bytes as \\x escapes."""
     return None if data is None else data.decode("utf-8", errors="backslashreplace")
 
 

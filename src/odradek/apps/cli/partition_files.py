@@ -1,4 +1,4 @@
-"""The files that Kafka's tools name partitions in: for an election, for a move of replicas, for a group's offsets."""
+"""Files of Kafka's tools that name partitions: for an election, for a reassignment, for a group's offsets."""
 
 import csv
 import json

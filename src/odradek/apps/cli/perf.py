@@ -28,7 +28,7 @@ from odradek.model.topology import TopicPartition
 from odradek.protocol.messages.list_offsets import EARLIEST
 
 app = Noun(
-    "Measure how fast a cluster takes and gives records.",
+    "Measure the speed of producing and consuming.",
     examples=[
         "odradek perf produce --topic t --num-records 1000000 --record-size 1024",
         "odradek perf produce --topic t --num-records 50000 --record-size 100 --throughput 5000 --format json",
@@ -40,7 +40,7 @@ app = Noun(
 @app.verb()
 def produce(
     topic: Annotated[str, Option("--topic, -t", placed=True, help="The topic, which must exist.")],
-    num_records: Annotated[int, Option("--num-records", min=1, help="How many records to write.")],
+    num_records: Annotated[int, Option("--num-records", min=1, help="Number of records to write.")],
     record_size: Annotated[int, Option("--record-size", min=1, help="Bytes of each value.")] = 1024,
     records_per_second: Annotated[
         int, Option("--throughput", help="Records per second; -1 for as many as possible.")
@@ -79,7 +79,7 @@ def produce(
 
 
 def _report(windows: Windows, show: Callable[[int], None]) -> Callable[[int], None]:
-    """Moves the bar, or tells a line every five seconds where there's no terminal to draw on."""
+    """Move the bar on a terminal; print a line every five seconds elsewhere."""
 
     def report(acknowledged: int) -> None:
         show(acknowledged)
@@ -91,10 +91,10 @@ def _report(windows: Windows, show: Callable[[int], None]) -> Callable[[int], No
 @app.verb()
 def consume(
     topic: Annotated[str, Option("--topic, -t", placed=True, help="The topic to read, from its beginning.")],
-    messages: Annotated[int, Option("--messages, --num-records", min=1, help="How many records to read.")],
+    messages: Annotated[int, Option("--messages, --num-records", min=1, help="Number of records to read.")],
     fetch_size: Annotated[int, Option("--fetch-size", min=1, help="Bytes per partition in one answer.")] = 1024 * 1024,
     timeout_ms: Annotated[
-        int, Option("--timeout", min=1, help="Milliseconds without a record before giving up.")
+        int, Option("--timeout", min=1, help="Milliseconds without a record after which reading ends.")
     ] = 10_000,
     bootstrap_server: BootstrapOption = DEFAULT_BOOTSTRAP,
     output: FormatOption = Format.TABLE,

@@ -157,5 +157,5 @@ class PerfProducer:
         for topic in response.responses:
             for result in topic.partition_responses:
                 if result.error_code:
-                    # No second try: with requests behind it in flight, the measurement would be of something else.
+                    # No retry: with further requests in flight it would change the measurement.
                     raise produce_error(ErrorCode(result.error_code), tp, result.error_message)

@@ -1,4 +1,4 @@
-"""Figures of a perf run: how many, how fast, how late."""
+"""Figures of a perf run: counts, rates, latencies."""
 
 import math
 import time
@@ -12,7 +12,7 @@ _PERCENTILES = {"p50_ms": 0.50, "p95_ms": 0.95, "p99_ms": 0.99, "p999_ms": 0.999
 
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """One answered request: all its records waited as long as it did."""
+    """One answered request; its latency counts for all of its records."""
 
     latency_ms: float
     records: int
@@ -30,7 +30,7 @@ def throughput(records: int, record_bytes: int, seconds: float) -> dict[str, obj
 
 
 def latencies(samples: Sequence[Sample]) -> dict[str, object]:
-    """Average, largest and percentiles over records; nothing is known where nothing was answered."""
+    """Average, largest value and percentiles over records; empty without answers."""
     names = ("latency_avg_ms", "latency_max_ms", *_PERCENTILES)
     total = sum(sample.records for sample in samples)
     if not total:
@@ -62,7 +62,7 @@ def window_line(records: int, record_bytes: int, seconds: float, samples: Sequen
 
 
 def kafka_line(figures: dict[str, object]) -> str:
-    """The last line of kafka-producer-perf-test, to the letter: whole milliseconds for percentiles."""
+    """Format the last line of kafka-producer-perf-test exactly: whole milliseconds for percentiles."""
     known = {name: 0.0 if value is None else float(str(value)) for name, value in figures.items()}
     percentiles = ", ".join(
         f"{known[name]:.0f} ms {rank}th"
@@ -76,7 +76,7 @@ def kafka_line(figures: dict[str, object]) -> str:
 
 
 class Windows:
-    """Tells a line about every five seconds of a producer's work."""
+    """Prints a line about every five seconds of a producer's work."""
 
     def __init__(self, samples: Sequence[Sample], record_size: int, tell: Callable[[str], None]) -> None:
         self._samples = samples
@@ -94,9 +94,7 @@ class Windows:
 
 
 def producer_line(figures: dict[str, object], *, with_percentiles: bool = True) -> str:
-    """Format the line that kafka-producer-perf-test prints at the end. Without answers (acks=0) there are no latencies
-    to tell.
-    """
+    """Format the line that kafka-producer-perf-test prints at the end. Without answers (acks=0) it has no latencies."""
     line = (
         f"{figures['records']} records sent, {figures['records_per_second']} records/sec "
         f"({figures['mb_per_second']} MB/sec)"

@@ -52,8 +52,10 @@ RemoteOption = Annotated[str | None, Option("--remote", help="A Spark Connect se
 
 @app.verb(examples=["odradek pipeline init shop", "cd shop && odradek pipeline run"])
 def init(
-    name: Annotated[str, Argument(help="Of the pipeline; its topics are named after it.", check=check_name)],
-    directory: Annotated[Path | None, Option("--directory", help="Where; by default a new one of that name.")] = None,
+    name: Annotated[str, Argument(help="Name of the pipeline, with which its topics begin.", check=check_name)],
+    directory: Annotated[
+        Path | None, Option("--directory", help="Directory of the project; by default a new one with the name.")
+    ] = None,
     bootstrap_server: BootstrapOption = DEFAULT_BOOTSTRAP,
 ) -> None:
     """Write a small project that runs as it is."""
@@ -78,7 +80,7 @@ def run_command(
         int | None, Option("--metrics-port", min=0, max=65535, help="Serve /metrics for Prometheus; 0: any port.")
     ] = None,
 ) -> None:
-    """Run the pipeline until it is stopped. It goes on where the last run ended."""
+    """Run the pipeline until it is stopped. It continues where the last run ended."""
     from odradek.apps.pipeline.live_view import LiveView
     from odradek.apps.pipeline.rich_console import note_console
 
@@ -133,7 +135,7 @@ def status(
     directory: Annotated[Path, Argument(help="A project, or a directory with projects below it.")] = Path(),
     output: FormatOption = Format.TABLE,
 ) -> None:
-    """Show the pipelines here and below, running or not, and how far their queries are. Exit code 1: one failed."""
+    """Show the pipelines here and below, and the progress of their queries. Exit code 1: one failed."""
     if not directory.is_dir():
         raise FatalError(f"there is no directory {directory}")
     found = list(find_statuses(directory.absolute()))
@@ -191,10 +193,11 @@ def replay(
     from_time: Annotated[
         str | None, Option("--from-time", help="A time: 15m ago, ISO (UTC), or milliseconds.", check=parse_moment)
     ] = None,
-    dry_run: Annotated[bool, Option("--dry-run", help="Show what would change; the default.")] = False,
+    dry_run: Annotated[bool, Option("--dry-run", help="Only show the changes; the default.")] = False,
     execute: Annotated[bool, Option("--execute, --yes", help="Do it.")] = False,
 ) -> None:
-    """Go back: the next run computes again from there. Later batches leave the tables, topics get their rows again."""
+    """Compute again from earlier offsets at the next run. Later batches are removed from tables; topics get the rows
+    again."""
     if (from_offset is None) == (from_time is None):
         raise WrongUsage("either --from-offset or --from-time is required")
     if dry_run and execute:

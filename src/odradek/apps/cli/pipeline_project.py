@@ -1,4 +1,4 @@
-"""`odradek pipeline graph` and `test`: a project looked at and tested, without a broker."""
+"""`odradek pipeline graph` and `test`: the graph and the tests of a project, without a broker."""
 
 import os
 import subprocess
@@ -18,7 +18,7 @@ ProjectArgument = Annotated[Path, Argument(metavar="PROJECT", help="The director
 
 def graph(
     project: ProjectArgument = Path(),
-    svg: Annotated[Path | None, Option("--svg", metavar="FILE", help="Write it as a picture.")] = None,
+    svg: Annotated[Path | None, Option("--svg", metavar="FILE", help="A file for the graph as SVG.")] = None,
 ) -> None:
     """Draw sources, transforms and sinks, with the records read and the rows held."""
     from odradek.apps.pipeline.graph.core.graph_svg import graph_svg
@@ -45,7 +45,7 @@ def run_tests(
         str | None, Option("--only", metavar="WORDS", help="Tests whose names match, as pytest -k.")
     ] = None,
 ) -> None:
-    """Run the project's tests (pytest) on a small Spark of their own. No broker is needed."""
+    """Run the project's tests (pytest) with a small local Spark. No broker is needed."""
     from odradek.apps.pipeline.session import environment_of_tests
 
     pipeline = read_pipeline(project)

@@ -50,11 +50,9 @@ class Acks(StrEnum):
 
 
 AcksOption = Annotated[
-    Acks, Option("--acks", help="Replicas that must have a record: none, the leader, the whole ISR.")
+    Acks, Option("--acks", help="Replicas that acknowledge a record: none, the leader, the whole ISR.")
 ]
-CompressionOption = Annotated[
-    Compression, Option("--compression, --compression-codec", help="How batches are compressed.")
-]
+CompressionOption = Annotated[Compression, Option("--compression, --compression-codec", help="Compression of batches.")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,15 +60,15 @@ class LineOptions:
     """Form of a line of the input."""
 
     key_separator: Annotated[
-        str | None, Option("--key-separator, -K", help=r"Ends the key in each line; \t is a tab.")
+        str | None, Option("--key-separator, -K", help=r"Text between key and value of a line; \t is a tab.")
     ] = None
     headers: Annotated[bool, Option("--headers", help="Each line begins with name:value,name:value and a tab.")] = False
-    header: Annotated[list[str] | None, Option("--header", metavar="NAME=VALUE", help="A header of every record.")] = (
+    header: Annotated[list[str] | None, Option("--header", metavar="NAME=VALUE", help="A header for every record.")] = (
         None
     )
-    null_marker: Annotated[
-        str | None, Option("--null-marker", help="A key or value that is exactly this becomes null.")
-    ] = None
+    null_marker: Annotated[str | None, Option("--null-marker", help="Text of a key or value that stands for null.")] = (
+        None
+    )
     properties: Annotated[
         list[str] | None,
         Option("--property", metavar="KEY=VALUE", help=f"As Kafka's tool: {', '.join(_KAFKA_PROPERTIES)}."),
@@ -106,13 +104,17 @@ class SendOptions:
     acks: AcksOption = Acks.ALL
     idempotent: Annotated[
         bool | None,
-        Option("--idempotent/--no-idempotent", help="Each record once.", show_default="with acks=all"),
+        Option(
+            "--idempotent/--no-idempotent",
+            help="Use an idempotent producer: each record is written once.",
+            show_default="with acks=all",
+        ),
     ] = None
     transactional_id: Annotated[
         str | None,
         Option("--transactional-id", metavar="ID", help="All lines in one transaction, committed at the end."),
     ] = None
-    batch_size: Annotated[int, Option("--batch-size", min=1, help="Bytes to gather before sending.")] = 64 * 1024
+    batch_size: Annotated[int, Option("--batch-size", min=1, help="Bytes of a batch.")] = 64 * 1024
 
     @property
     def is_idempotent(self) -> bool:
@@ -171,7 +173,7 @@ def produce(
 
 @contextmanager
 def _transaction(client: ClusterClient, transactional_id: str | None) -> Iterator[ProducerTransaction | None]:
-    """Commit at the end, or abort if something fails or the user breaks off."""
+    """Commit at the end; abort after a failure or Ctrl-C."""
     if transactional_id is None:
         yield None
         return

@@ -1,8 +1,8 @@
 """Produce requests made in advance: random records, encoded and compressed once, then only patched.
 
-A batch's records don't change with its place: offsets and timestamps in them are deltas. So sending one again means to
-patch the header (time, sequence, checksum) and the request's correlation id: microseconds instead of milliseconds,
-which keeps a measurement from measuring the tool.
+A batch's records don't change with its place: offsets and timestamps in them are deltas. To send a batch again, only
+its header (time, sequence, checksum) and the request's correlation id are patched: microseconds instead of
+milliseconds, so that the tool doesn't limit the measurement.
 """
 
 import random
@@ -26,7 +26,7 @@ _INT32 = Struct(">i")
 _UINT32 = Struct(">I")
 _TIMESTAMPS = Struct(">qq")
 _MAX_SEQUENCE = 2**31 - 1
-_VARIANTS = 8  # different contents of a batch, so that no page or codec sees one batch over and over
+_VARIANTS = 8  # batches with different contents, so that caches and codecs don't see only one
 _TO_LETTERS = bytes(ord("A") + byte % 26 for byte in range(256))
 # Beyond the payload, a record of a perf batch: length, attributes, two deltas, key, value length, header count.
 _RECORD_OVERHEAD_BYTES = 10
@@ -62,7 +62,7 @@ class ProducerFrames:
         self._sequence = 0
 
     def next(self, correlation_id: int, now_ms: int, count: int) -> bytes:
-        """A request with `count` records: a whole batch's worth, or fewer at the end."""
+        """Return a request with `count` records: a full batch, or fewer at the end."""
         if count == self._batch_records:
             frame, at = self._variants[self._next_variant]
             self._next_variant = (self._next_variant + 1) % _VARIANTS
@@ -79,7 +79,7 @@ class ProducerFrames:
         return bytes(frame)
 
     def _make(self, count: int, seed: int) -> tuple[bytearray, int]:
-        """A frame and where in it the batch begins."""
+        """Make a frame; return it with the position of its batch."""
         chance, settings = random.Random(seed), self._settings
         batch = build_batch(
             [Record(n, 0, None, chance.randbytes(settings.record_size).translate(_TO_LETTERS)) for n in range(count)],

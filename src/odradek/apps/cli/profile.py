@@ -43,7 +43,7 @@ app = Noun(
         "odradek profile show",
     ],
 )
-NameArgument = Annotated[str, Argument(metavar="NAME", help="Of the profile.")]
+NameArgument = Annotated[str, Argument(metavar="NAME", help="Name of the profile.")]
 
 
 def _check_name(name: str) -> None:
@@ -53,7 +53,7 @@ def _check_name(name: str) -> None:
 
 @app.verb(examples=["odradek profile create trial -b 127.0.0.1:19092 --use"])
 def create(
-    name: Annotated[str, Argument(metavar="NAME", help="Of the profile.", check=_check_name)],
+    name: Annotated[str, Argument(metavar="NAME", help="Name of the profile.", check=_check_name)],
     bootstrap_server: Annotated[
         str,
         Option("--bootstrap-server, -b", metavar="HOST:PORT,…", check=parse_bootstrap, help="Brokers to ask first."),
@@ -62,8 +62,8 @@ def create(
         Path | None,
         Option("--command-config", metavar="FILE", help="Properties of the client: security.protocol, sasl.…, ssl.…"),
     ] = None,
-    use: Annotated[bool, Option("--use", help="Use it from now on.")] = False,
-    replaces: Annotated[bool, Option("--replace", help="In place of the one that has this name.")] = False,
+    use: Annotated[bool, Option("--use", help="Use the profile from now on.")] = False,
+    replaces: Annotated[bool, Option("--replace", help="Replace an existing profile.")] = False,
 ) -> None:
     """Create a profile, or change it with --replace."""
     profiles = read_profiles()
@@ -81,7 +81,7 @@ def create(
 
 @app.verb(examples=["odradek profile use prod", "odradek profile use --none"])
 def use(
-    name: Annotated[str | None, Argument(metavar="NAME", help="Of the profile.")] = None,
+    name: Annotated[str | None, Argument(metavar="NAME", help="Name of the profile.")] = None,
     none: Annotated[bool, Option("--none", help="Use no profile.")] = False,
 ) -> None:
     """Use a profile from now on, in every command that is not given a cluster."""
@@ -113,10 +113,10 @@ def list_profiles(output: FormatOption = Format.TABLE) -> None:
 
 @app.verb()
 def show(
-    name: Annotated[str | None, Argument(metavar="NAME", help="Of the profile.")] = None,
+    name: Annotated[str | None, Argument(metavar="NAME", help="Name of the profile.")] = None,
     output: FormatOption = Format.TABLE,
 ) -> None:
-    """Show a profile; without a name, the cluster that commands ask now, and why that one."""
+    """Show a profile; without a name, the default cluster and the reason for its choice."""
     if name is not None:
         profile = read_profiles().get(name)
         fields: dict[str, object] = {

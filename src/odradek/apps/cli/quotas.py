@@ -1,4 +1,4 @@
-"""`odradek quotas`: how much users, clients and addresses may do."""
+"""`odradek quotas`: quotas of users, clients and addresses."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -29,14 +29,18 @@ _COLUMNS = ("entity", "quota", "value")
 
 @dataclass(frozen=True, slots=True)
 class Whose:
-    user: Annotated[str | None, Option("--user", help="Of this user.", show_default=False)] = None
-    user_default: Annotated[bool, Option("--user-default, --user-defaults", help="Of users without their own.")] = False
-    client_id: Annotated[str | None, Option("--client", help="Of this client id.", show_default=False)] = None
-    client_default: Annotated[
-        bool, Option("--client-default, --client-defaults", help="Of client ids without their own.")
+    user: Annotated[str | None, Option("--user", help="A user.", show_default=False)] = None
+    user_default: Annotated[
+        bool, Option("--user-default, --user-defaults", help="Users without quotas of their own.")
     ] = False
-    ip: Annotated[str | None, Option("--ip", help="Of this address.", show_default=False)] = None
-    ip_default: Annotated[bool, Option("--ip-default, --ip-defaults", help="Of addresses without their own.")] = False
+    client_id: Annotated[str | None, Option("--client", help="A client id.", show_default=False)] = None
+    client_default: Annotated[
+        bool, Option("--client-default, --client-defaults", help="Client ids without quotas of their own.")
+    ] = False
+    ip: Annotated[str | None, Option("--ip", help="A client address.", show_default=False)] = None
+    ip_default: Annotated[
+        bool, Option("--ip-default, --ip-defaults", help="Addresses without quotas of their own.")
+    ] = False
 
     def entity(self) -> dict[str, str | None]:
         entity: dict[str, str | None] = {}
@@ -61,7 +65,7 @@ def describe(
     bootstrap_server: BootstrapOption = DEFAULT_BOOTSTRAP,
     output: FormatOption = Format.TABLE,
 ) -> None:
-    """Show quotas: of whom is named, or all."""
+    """Show quotas of the named entity, or all quotas."""
     entity = whose.entity()
     with ClusterClient(bootstrap_server) as client:
         found = describe_quotas(client, entity, strict=bool(entity))
@@ -76,15 +80,17 @@ def describe(
 @app.verb()
 def alter(
     whose: Whose,
-    changes: Annotated[list[str] | None, Option("--set", metavar="QUOTA=NUMBER", help="May be given again.")] = None,
-    deletions: Annotated[
-        list[str] | None, Option("--delete, --unset", metavar="QUOTA", help="Remove this limit.")
+    changes: Annotated[
+        list[str] | None, Option("--set", metavar="QUOTA=NUMBER", help="A quota; may be repeated.")
     ] = None,
-    dry_run: Annotated[bool, Option("--dry-run", help="Let the cluster check it, change nothing.")] = False,
+    deletions: Annotated[
+        list[str] | None, Option("--delete, --unset", metavar="QUOTA", help="A quota to remove; may be repeated.")
+    ] = None,
+    dry_run: Annotated[bool, Option("--dry-run", help="Only validate the change.")] = False,
     bootstrap_server: BootstrapOption = DEFAULT_BOOTSTRAP,
     output: FormatOption = Format.TABLE,
 ) -> None:
-    """Set quotas or take them away."""
+    """Set or remove quotas."""
     entity = whose.entity()
     if not entity:
         raise WrongUsage(

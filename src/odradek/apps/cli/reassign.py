@@ -54,7 +54,7 @@ def execute(
     bootstrap_server: BootstrapOption = DEFAULT_BOOTSTRAP,
     output: FormatOption = Format.TABLE,
 ) -> None:
-    """Begin the moves of the file. Print the plan that undoes them, as the same JSON; outcomes go to standard error."""
+    """Start the moves of the file. Print the plan that undoes them as JSON; results go to standard error."""
     plan = read_assignments(reassignment_json_file, _PLAN)
     with ClusterClient(bootstrap_server) as client:
         rollback = _as_plan(client, plan)
@@ -77,7 +77,7 @@ def cancel(
     bootstrap_server: BootstrapOption = DEFAULT_BOOTSTRAP,
     output: FormatOption = Format.TABLE,
 ) -> None:
-    """Cancel moves: the partitions keep their former replicas. The throttles of a run are removed."""
+    """Cancel moves: the partitions get their former replicas. The throttles of a run are removed."""
     if reassignment_json_file is None:
         reassign_run.cancel_last_run(bootstrap_server, output)
         return
@@ -110,7 +110,7 @@ def verify(
     bootstrap_server: BootstrapOption = DEFAULT_BOOTSTRAP,
     output: FormatOption = Format.TABLE,
 ) -> None:
-    """Show how far the moves of the file are. Exit code 1: not all of them are done."""
+    """Show the progress of the moves of the file. Exit code 1: some are not done."""
     plan = read_assignments(reassignment_json_file, _PLAN)
     with ClusterClient(bootstrap_server) as client:
         ongoing, now = ongoing_reassignments(client), _replicas_now(client, plan)

@@ -1,4 +1,4 @@
-"""Picture of a plan in the terminal: replicas that are copied and removed, what each broker holds, the risks."""
+"""Picture of a plan in the terminal: copied and removed replicas, data of each broker, risks."""
 
 from collections.abc import Iterable
 
@@ -90,7 +90,7 @@ def _cell(move: Move, broker: int) -> Cell:
 
 
 def _bars(brokers: tuple[BrokerForecast, ...]) -> list[Column]:
-    """Bytes held; where there are none yet, replicas."""
+    """Bars of the brokers' bytes, or of their replicas if there are no bytes."""
     by_bytes = any(broker.held_before or broker.held_after for broker in brokers)
     held = [(b.held_before, b.held_after) if by_bytes else (b.replicas_before, b.replicas_after) for b in brokers]
     most = max((max(pair) for pair in held), default=0) or 1

@@ -1,4 +1,4 @@
-"""`odradek reassign plan`: from a goal to a plan in Kafka's JSON, with what it will cost and risk. Changes nothing."""
+"""`odradek reassign plan`: makes a plan in Kafka's JSON for a goal, with its cost and risks. Changes nothing."""
 
 import json
 from dataclasses import asdict
@@ -28,7 +28,9 @@ from odradek.client.cluster_client import ClusterClient
 
 ThrottleOption = Annotated[
     str,
-    Option("--throttle", metavar="BYTES", help="A second, for each broker, as in 50MB or 500KB; none lifts the limit."),
+    Option(
+        "--throttle", metavar="BYTES", help="Bytes a second for each broker, such as 50MB or 500KB; none: no limit."
+    ),
 ]
 DEFAULT_THROTTLE = "50MB"
 TopicsOption = Annotated[
@@ -37,7 +39,7 @@ TopicsOption = Annotated[
         "--topics, --topic, -t",
         metavar="NAMES",
         placed=True,
-        help="Only these; a regular expression too.",
+        help="Only these topics; may be a regular expression.",
         show_default=False,
     ),
 ]
@@ -47,21 +49,23 @@ _UNITS = {"": 1, "B": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30}
 def plan(
     brokers: Annotated[
         str | None,
-        Option("--brokers", metavar="0,1,2", help="Spread over these brokers, and no others.", show_default=False),
+        Option("--brokers", metavar="0,1,2", help="Spread the replicas over these brokers only.", show_default=False),
     ] = None,
     add: Annotated[
         str | None,
-        Option("--add", metavar="3", help="Give these new brokers their share.", show_default=False),
+        Option("--add", metavar="3", help="Move a share of the replicas to these new brokers.", show_default=False),
     ] = None,
     drain: Annotated[
-        str | None, Option("--drain", metavar="2", help="Take everything off these brokers.", show_default=False)
+        str | None,
+        Option("--drain", metavar="2", help="Move all replicas away from these brokers.", show_default=False),
     ] = None,
     replication_factor: Annotated[
-        int | None, Option("--replication-factor", min=1, help="For every partition.", show_default=False)
+        int | None,
+        Option("--replication-factor", min=1, help="Number of replicas of every partition.", show_default=False),
     ] = None,
     balance: Annotated[
         list[Balance] | None,
-        Option("--balance", help="What to make equal on all brokers; may be repeated.", show_default=False),
+        Option("--balance", help="A quantity to balance over the brokers; may be repeated.", show_default=False),
     ] = None,
     topics: TopicsOption = None,
     throttle: ThrottleOption = DEFAULT_THROTTLE,
@@ -69,7 +73,7 @@ def plan(
     bootstrap_server: BootstrapOption = DEFAULT_BOOTSTRAP,
     output: FormatOption = Format.TABLE,
 ) -> None:
-    """Plan a reassignment from a goal, and show what it would move, cost and risk. Nothing is changed."""
+    """Plan a reassignment for a goal, and show its moves, cost and risks. Nothing is changed."""
     only, newcomers, drained = (
         frozenset(parse_numbers(text or "", option))
         for text, option in ((brokers, "--brokers"), (add, "--add"), (drain, "--drain"))
@@ -100,7 +104,7 @@ def plan(
 
 
 def parse_throttle(text: str) -> int | None:
-    """Bytes a second; None where there shall be no limit."""
+    """Parse a rate in bytes a second; None for no limit."""
     if text.lower() == "none":
         return None
     number = text.rstrip("BKMGbkmg/s")

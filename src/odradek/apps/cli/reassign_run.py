@@ -1,6 +1,6 @@
-"""`odradek reassign run|status|undo`: carry a plan out, see how far it is, bring everything back.
+"""`odradek reassign run|status|undo`: carry out a plan, show its progress, restore the former replicas.
 
-However `run` ends, its throttles are gone; what a killed one has left, the next of these commands finds and clears.
+`run` removes its throttles however it ends; the next of these commands clears throttles that a killed run has left.
 """
 
 import signal
@@ -48,11 +48,11 @@ _PROBLEMS_SHOWN = 3
 class Pace:
     throttle: ThrottleOption = DEFAULT_THROTTLE
     at_once: Annotated[
-        int, Option("--concurrency, --at-once", min=1, help="How many partitions may move at the same time.")
+        int, Option("--concurrency, --at-once", min=1, help="Number of partitions that move at the same time.")
     ] = 10
     dead_broker_seconds: Annotated[
         int,
-        Option("--dead-broker-seconds", min=1, help="How long a move waits for a dead broker before it is cancelled."),
+        Option("--dead-broker-seconds", min=1, help="Time that a move waits for a dead broker before it is cancelled."),
     ] = 60
 
     def options(self) -> RunOptions:
@@ -65,14 +65,14 @@ def run(
         Path | None,
         Argument(
             metavar="PLAN.json",
-            help="As `plan` or Kafka's tool writes it. Without: resume the interrupted run.",
+            help="File of `plan` or Kafka's tool. Without one: resume the interrupted run.",
             show_default=False,
         ),
     ] = None,
     bootstrap_server: BootstrapOption = DEFAULT_BOOTSTRAP,
     output: FormatOption = Format.TABLE,
 ) -> None:
-    """Carry out a plan: throttled, a few at a time, followed to the end. Ctrl-C cancels the moves in progress."""
+    """Carry out a plan with a throttle, a few partitions at a time. Ctrl-C cancels the moves in progress."""
     options = pace.options()
     wanted = None if plan is None else _read_plan(plan)
     with open_cluster(bootstrap_server) as (client, admin, journals):
@@ -95,7 +95,7 @@ def run(
 def undo(
     pace: Pace,
     run_id: Annotated[
-        str | None, Argument(metavar="RUN", help="Which one; `status` names them.", show_default="the last")
+        str | None, Argument(metavar="RUN", help="The run to undo; `status` names the runs.", show_default="the last")
     ] = None,
     bootstrap_server: BootstrapOption = DEFAULT_BOOTSTRAP,
     output: FormatOption = Format.TABLE,
@@ -123,7 +123,7 @@ def undo(
 
 def status(
     clear_throttles: Annotated[
-        bool, Option("--clear-throttles", help="Also throttles that were not set by odradek.")
+        bool, Option("--clear-throttles", help="Also clear throttles that odradek did not set.")
     ] = False,
     bootstrap_server: BootstrapOption = DEFAULT_BOOTSTRAP,
     output: FormatOption = Format.TABLE,
@@ -169,7 +169,7 @@ def cancel_last_run(bootstrap_server: str, output: Format) -> None:
         raise Exit(1)
 
 
-# --- carrying out ------------------------------------------------------------------------------------------------
+# --- execution ---------------------------------------------------------------------------------------------------
 
 
 def execute_plan(
@@ -261,12 +261,12 @@ def _clear_foreign(admin: WireAdmin, throttles: Settings) -> None:
         warn(f"{entity}: {why}")
 
 
-# --- telling -----------------------------------------------------------------------------------------------------
+# --- output ------------------------------------------------------------------------------------------------------
 
 
 @contextmanager
 def _progress() -> Iterator[Callable[[Progress], None]]:
-    """A bar on a terminal; elsewhere a line when a partition is done."""
+    """Show a bar on a terminal; elsewhere print a line when a partition is done."""
     from odradek.apps.cli.terminal import ProgressLine
 
     line = ProgressLine()

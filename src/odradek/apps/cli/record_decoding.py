@@ -22,7 +22,7 @@ _EVERY_TOPIC = "*"
 
 
 class RecordDecoding:
-    """Keys and values of the records of one topic, decoded as asked for."""
+    """Decoder of keys and values of one topic."""
 
     def __init__(self, how: Decode, topic: str, schemas: Mapping[str, AvroSchema]) -> None:
         if _EVERY_TOPIC in schemas:
@@ -69,7 +69,7 @@ class RecordDecoding:
 
 
 def read_schemas(given: Iterable[str], option: str = "--schema") -> dict[str, AvroSchema]:
-    """TOPIC=FILE, or FILE alone for every topic that is read."""
+    """Read the schemas of TOPIC=FILE, or of FILE alone for all topics that are read."""
     found: dict[str, AvroSchema] = {}
     for text in given:
         topic, equals, file = text.rpartition("=")

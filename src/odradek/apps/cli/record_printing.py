@@ -1,4 +1,4 @@
-"""The loop of a consumer that prints: polls, prints, and knows when it's enough."""
+"""The loop of a consumer that prints: polls, prints, and ends at its limits."""
 
 import sys
 import time

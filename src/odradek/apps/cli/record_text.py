@@ -1,6 +1,6 @@
-"""Records as text: how a line becomes a record (`produce`), and a record a line (`consume`).
+"""Records as text: lines to records (`produce`), and records to lines (`consume`).
 
-Pure functions over bytes. What a record holds is never changed: bytes that aren't text are passed through as they are.
+Pure functions over bytes. The content of a record is never changed: bytes that aren't text pass through unchanged.
 """
 
 import re
@@ -56,12 +56,12 @@ class LineRules:
 
     key_separator: bytes | None = None  # None: the whole line is the value
     with_headers: bool = False  # the line opens with "name:value,name:value" and a tab
-    null_marker: bytes | None = None  # a key or value that is exactly this becomes null
+    null_marker: bytes | None = None  # text of a key or value that stands for null
     fixed_headers: Headers = ()
     headers_delimiter: bytes = b"\t"  # after all headers
     headers_separator: bytes = b","  # between two
     headers_key_separator: bytes = b":"  # between a header's name and value
-    ignores_errors: bool = False  # what a line lacks is null
+    ignores_errors: bool = False  # missing parts of a line are null
 
 
 class LineError(ValueError):
@@ -105,7 +105,7 @@ def _null_or(data: bytes | None, null_marker: bytes | None) -> bytes | None:
 
 
 def unescape(text: str) -> bytes:
-    r"""The bytes that \n \t \r \0 \\ and \xNN stand for; other text as UTF-8."""
+    r"""Return the bytes that \n \t \r \0 \\ and \xNN stand for; other text as UTF-8."""
     out = bytearray()
     for part in re.split(r"(\\x[0-9a-fA-F]{2}|\\.)", text):
         if part.startswith("\\x") and len(part) == 4:
@@ -118,7 +118,7 @@ def unescape(text: str) -> bytes:
 
 
 def compile_format(text: str) -> Callable[[ConsumedRecord], bytes]:
-    """A printer for a format in kcat's way, e.g. `%p %o %k: %s\\n`. Raises ValueError for an unknown token."""
+    """Make a printer for a format like kcat's, e.g. `%p %o %k: %s\\n`. Raises ValueError for an unknown token."""
     parts: list[Callable[[ConsumedRecord], bytes]] = []
     for literal, token in re.findall(r"([^%]+)|%(.?)", text, flags=re.DOTALL):
         if literal:
@@ -134,7 +134,7 @@ def compile_format(text: str) -> Callable[[ConsumedRecord], bytes]:
 def format_from_flags(
     *, timestamp: bool, partition: bool, offset: bool, headers: bool, key: bool, separator: str
 ) -> str:
-    """The format that shows the value and what else was asked for, in the order of Kafka's console consumer."""
+    """Return the format with the value and the other requested parts, in the order of Kafka's console consumer."""
     wanted = [(timestamp, "%T"), (partition, "%p"), (offset, "%o"), (headers, "%h"), (key, "%k"), (True, "%s")]
     # A percent sign in the separator must not begin a token.
     return separator.replace("%", "%%").join(token for on, token in wanted if on) + "\\n"

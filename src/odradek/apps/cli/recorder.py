@@ -1,4 +1,4 @@
-"""`odradek recorder`: what the brokers saw and decided, who led a partition when, and why that changed."""
+"""`odradek recorder`: events and decisions of the brokers, leaders of partitions, and causes of changes."""
 
 from collections.abc import Iterable
 from dataclasses import asdict
@@ -60,9 +60,9 @@ _TRANSACTION = "txn"
 @app.verb()
 def show(
     data: DataOption = None,
-    broker: Annotated[int | None, Option("--broker", help="Of this broker only.", show_default=False)] = None,
+    broker: Annotated[int | None, Option("--broker", help="Only entries of this broker.", show_default=False)] = None,
     kind: Annotated[
-        list[Kind] | None, Option("--kind", help="Of these kinds; may be repeated.", show_default=False)
+        list[Kind] | None, Option("--kind", help="Only entries of this kind; may be repeated.", show_default=False)
     ] = None,
     since: Annotated[
         str | None, Option("--since", metavar="TIME", help="Entries from this time on.", show_default=False)
@@ -70,8 +70,8 @@ def show(
     until: Annotated[
         str | None, Option("--until", metavar="TIME", help="Entries up to this time.", show_default=False)
     ] = None,
-    limit: Annotated[int, Option("--limit", min=0, help="The last so many entries; 0: all.")] = 200,
-    everything: Annotated[bool, Option("--all", help="Reads, watches and answers too.")] = False,
+    limit: Annotated[int, Option("--limit", min=0, help="Number of entries, the last ones; 0: all.")] = 200,
+    everything: Annotated[bool, Option("--all", help="Also show reads, watches and answers.")] = False,
     output: FormatOption = Format.TABLE,
 ) -> None:
     """Show the entries of all journals, merged by time (UTC)."""
@@ -123,9 +123,9 @@ def why(
     leaders: Annotated[bool, Option("--leaders", help="Only changes of the leader.")] = False,
     output: FormatOption = Format.TABLE,
 ) -> None:
-    """Show the leader of a partition, now or at a time, and why its leader and ISR changed until then.
+    """Show the leader of a partition, now or at a time, and the causes of changes of its leader and ISR until then.
 
-    With `txn`: show the transactions of a transactional id, and why they ended or didn't.
+    With `txn`: show the transactions of a transactional id, and the reasons of their ends.
     """
     at_ms = _maybe_time(at, "--at")
     if transactional_id is not None:
@@ -164,7 +164,9 @@ def _why_transaction(transactional_id: str, places: list[Path], at_ms: int | Non
 def replay(
     data: DataOption = None,
     at: AtOption = None,
-    topic: Annotated[str | None, Option("--topic, -t", placed=True, help="Of this topic.", show_default=False)] = None,
+    topic: Annotated[
+        str | None, Option("--topic, -t", placed=True, help="Only partitions of this topic.", show_default=False)
+    ] = None,
     output: FormatOption = Format.TABLE,
 ) -> None:
     """Rebuild the state of the cluster at a time: controller, live brokers, leaders and ISRs."""
@@ -205,7 +207,7 @@ def rebalances(
     data: DataOption = None,
     output: FormatOption = Format.TABLE,
 ) -> None:
-    """Show when a consumer group rebalanced, and why."""
+    """Show the rebalances of a consumer group, with their reasons."""
     known = Rebalances(*_places(data))
     known.read()
     rows = [
@@ -225,7 +227,7 @@ def rebalances(
     print_rows(rows, columns if output.is_table else tuple(rows[0]), output)
 
 
-# --- telling -----------------------------------------------------------------------------------------------------
+# --- texts -------------------------------------------------------------------------------------------------------
 
 
 def _tell(tp: TopicPartition, changes: list[Change], missing: list[Entry]) -> None:
@@ -352,11 +354,11 @@ def _ids(brokers: Iterable[int]) -> str:
 
 
 def _begins_ms(entry: Entry) -> int:
-    """A gap begins where the entries before it end."""
+    """Begin of a gap: the time of the last entry before it."""
     return entry.since_ms if entry.kind in GAPS and entry.since_ms is not None else entry.time_ms
 
 
-# --- what was given ----------------------------------------------------------------------------------------------
+# --- arguments ---------------------------------------------------------------------------------------------------
 
 
 def _places(data: list[Path] | None) -> list[Path]:

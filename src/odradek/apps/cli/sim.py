@@ -1,4 +1,4 @@
-"""`odradek sim`: simulated clusters with faults, one per seed, and the promises that each of them must keep."""
+"""`odradek sim`: simulated clusters with faults, one per seed, and checks of their guarantees."""
 
 import os
 import sys
@@ -36,7 +36,7 @@ def show_step(cluster: SimulatedCluster, number: int, step: Step) -> None:
 
 
 def picture(cluster: SimulatedCluster) -> list[str]:
-    """A line per broker: what it is, and for each of its replicas role, epoch, high watermark and end."""
+    """Draw a line per broker: its state, and role, epoch, high watermark and end of each replica."""
     view = view_of(cluster)
     lines = []
     for broker in view.brokers:
@@ -95,14 +95,14 @@ _NOTE_EVERY_S = 10.0
     ]
 )
 def sim(
-    seeds: Annotated[int | None, Option("--seeds", min=1, help="How many seeds to run.", show_default=False)] = None,
-    first: Annotated[int, Option("--first", min=0, help="The first of them.")] = 0,
+    seeds: Annotated[int | None, Option("--seeds", min=1, help="Number of seeds to run.", show_default=False)] = None,
+    first: Annotated[int, Option("--first", min=0, help="The first seed.")] = 0,
     minutes: Annotated[
-        float | None, Option("--minutes", min=0, help="Run seeds for so long.", show_default=False)
+        float | None, Option("--minutes", min=0, help="Run seeds for this time.", show_default=False)
     ] = None,
     workers: Annotated[int, Option("--workers", min=1, help="Processes that run seeds.")] = 1,
     seed: Annotated[
-        int | None, Option("--seed", min=0, help="Run this seed alone and tell its story.", show_default=False)
+        int | None, Option("--seed", min=0, help="Run this seed alone and print its story.", show_default=False)
     ] = None,
     steps: Annotated[
         str, Option("--steps", metavar="0-3,7", help="With --seed: only these steps of its story.", show_default=False)
@@ -113,9 +113,9 @@ def sim(
         Path | None, Option("--report", help="Write the results as one HTML page.", show_default=False)
     ] = None,
 ) -> None:
-    """Simulate clusters with faults and check what they promise.
+    """Simulate clusters with faults and check their guarantees.
 
-    A seed decides everything: the same seed is the same story. Exits 0 if every story held.
+    A seed determines everything: the same seed is the same story. Exit code 0: all guarantees held.
     """
     _use_fixed_hashes()
     if seed is None:

@@ -12,7 +12,7 @@ from odradek.base.errors import FatalError
 
 @contextmanager
 def spark_output_in(log: Path) -> Iterator[TextIO]:
-    """Send standard error to the file; the terminal is passed on for progress output."""
+    """Redirect standard error to the file; the block gets the terminal for progress output."""
     sys.stderr.flush()
     kept = os.dup(2)
     with log.open("ab") as file:

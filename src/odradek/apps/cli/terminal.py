@@ -12,7 +12,7 @@ from odradek.apps.cli.colour import styled
 from odradek.apps.figures import time_left_text
 from odradek.apps.text_table import Cell, Column, display_width, fold, folded_table
 
-# A file or a pipe has no edge to fold at.
+# Files and pipes have no width.
 _WIDTH_WITHOUT_TERMINAL = 10_000
 _WIDTH_OF_UNKNOWN_TERMINAL = 80
 _WORD_WIDTH_MAX = 24
@@ -44,7 +44,8 @@ def print_columns(columns: Sequence[Column]) -> None:
 
 
 def print_folded(headings: Sequence[str], numeric: Sequence[bool], rows: Sequence[Sequence[str]], title: str) -> None:
-    """Print a table that fits the terminal: columns move together, empty ones go, and at last rows become blocks."""
+    """Print a table that fits the terminal: columns get narrower, empty ones are omitted, and in the end rows become
+    blocks."""
     width = width_of(sys.stdout)
     columns = [
         Column(heading, tuple(map(Cell, cells)), "right" if is_number else "left")
@@ -78,7 +79,7 @@ def _widths(columns: Sequence[Column], spare: int) -> list[int]:
 
 
 def _print_blocks(columns: Sequence[Column], width: int) -> None:
-    """Print a row below the other, each value after its name: better than a table that breaks words."""
+    """Print rows as blocks, each value after its name: better than a table that breaks words."""
     left = max(len(column.heading) for column in columns)
     for row in zip(*(column.cells for column in columns), strict=True):
         print()
@@ -96,7 +97,8 @@ def _width_of_words(column: Column) -> int:
 
 
 class ProgressLine:
-    """One line at the bottom of a terminal, drawn again and again; `close` removes it. Nothing without a terminal."""
+    """One line at the bottom of a terminal, redrawn by `show`, removed by `close`. Without a terminal nothing is
+    drawn."""
 
     def __init__(self, stream: TextIO | None = None) -> None:
         self._stream = stream or sys.stderr
@@ -127,7 +129,7 @@ def _bar(part: float) -> str:
 
 @contextmanager
 def progress_bar(description: str, total: int | None, unit: str) -> Iterator[Callable[[int], None]]:
-    """Give a function that shows how much is done."""
+    """Provide a function that shows the progress."""
     line = ProgressLine()
     began = time.monotonic()
 

@@ -27,7 +27,7 @@ SecretArgument = Annotated[str, Argument(help="The token's secret, in base64.")]
 
 @app.verb("list")
 def list_tokens(
-    owners: Annotated[list[str] | None, Option("--owner", metavar="TYPE:NAME", help="May be given again.")] = None,
+    owners: Annotated[list[str] | None, Option("--owner", metavar="TYPE:NAME", help="May be repeated.")] = None,
     bootstrap_server: BootstrapOption = DEFAULT_BOOTSTRAP,
     output: FormatOption = Format.TABLE,
 ) -> None:
@@ -39,13 +39,15 @@ def list_tokens(
 
 @app.verb()
 def create(
-    renewers: Annotated[list[str] | None, Option("--renewer", metavar="TYPE:NAME", help="May be given again.")] = None,
-    owner: Annotated[str | None, Option("--owner", metavar="TYPE:NAME", help="In the name of another.")] = None,
+    renewers: Annotated[list[str] | None, Option("--renewer", metavar="TYPE:NAME", help="May be repeated.")] = None,
+    owner: Annotated[
+        str | None, Option("--owner", metavar="TYPE:NAME", help="Owner of the token, if it is not the user.")
+    ] = None,
     max_life_ms: Annotated[int, Option("--max-life-ms", help="-1: as the broker is configured.")] = -1,
     bootstrap_server: BootstrapOption = DEFAULT_BOOTSTRAP,
     output: FormatOption = Format.TABLE,
 ) -> None:
-    """Create a token, and show its secret this once."""
+    """Create a token, and show its secret once."""
     with ClusterClient(bootstrap_server) as client:
         named = None if owner is None else _principal(owner)
         token = create_token(client, [_principal(renewer) for renewer in renewers or ()], max_life_ms, named)
@@ -56,7 +58,7 @@ def create(
 def renew(
     secret: SecretArgument, period_ms: PeriodOption = -1, bootstrap_server: BootstrapOption = DEFAULT_BOOTSTRAP
 ) -> None:
-    """Put a token's end off."""
+    """Extend the validity of a token."""
     with ClusterClient(bootstrap_server) as client:
         note(f"the token ends at {_moment(renew_token(client, _hmac(secret), period_ms))}")
 
@@ -67,7 +69,7 @@ def expire(
     period_ms: Annotated[int, Option("--period-ms", help="Milliseconds from now; -1: immediately.")] = -1,
     bootstrap_server: BootstrapOption = DEFAULT_BOOTSTRAP,
 ) -> None:
-    """End a token."""
+    """Expire a token, now or later."""
     with ClusterClient(bootstrap_server) as client:
         note(f"the token ends at {_moment(expire_token(client, _hmac(secret), period_ms))}")
 

@@ -38,7 +38,7 @@ def _pattern(text: str) -> re.Pattern[str]:
 
 
 def parse_numbers(text: str, option: str) -> set[int]:
-    """`0,2,5` as numbers; nothing for an empty text."""
+    """Parse `0,2,5`; an empty text has no numbers."""
     try:
         return {int(item) for item in text.split(",")} if text else set()
     except ValueError:
@@ -46,7 +46,7 @@ def parse_numbers(text: str, option: str) -> set[int]:
 
 
 def parse_replica_assignment(text: str) -> list[list[int]]:
-    """`0:1,1:2`: the replicas of partition 0, then of partition 1, and so on; the first of each is preferred."""
+    """Parse `0:1,1:2`: the replicas of partition 0, then of partition 1, …; the first of each is preferred."""
     option = "--replica-assignment"
     try:
         partitions = [[int(broker) for broker in item.split(":")] for item in text.split(",")]
@@ -65,7 +65,7 @@ def parse_replica_assignment(text: str) -> list[list[int]]:
 def partitions_of(
     topics: Mapping[str, TopicState], wanted: Iterable[str], option: str = "--topic"
 ) -> list[TopicPartition]:
-    """`orders` is all its partitions, `orders:0,2` those two."""
+    """Return the partitions of `orders` (all of them) or `orders:0,2` (two)."""
     chosen: dict[TopicPartition, None] = {}
     for item in wanted:
         topic, colon, numbers = item.partition(":")

@@ -62,8 +62,8 @@ Assignment = Annotated[
         show_default=False,
     ),
 ]
-IfExists = Annotated[bool, Option("--if-exists", help="Do nothing if there's no such topic.")]
-ExcludeInternal = Annotated[bool, Option("--exclude-internal", help="Leave the cluster's own topics out.")]
+IfExists = Annotated[bool, Option("--if-exists", help="Do nothing if the topic does not exist.")]
+ExcludeInternal = Annotated[bool, Option("--exclude-internal", help="Omit internal topics.")]
 
 
 @app.verb("list")
@@ -163,15 +163,17 @@ def create(
     replication_factor: Annotated[
         int,
         Option(
-            "--replication-factor", help="Replicas of each.", show_default="the cluster's default.replication.factor"
+            "--replication-factor",
+            help="Replicas of each partition.",
+            show_default="the cluster's default.replication.factor",
         ),
     ] = CLUSTER_DEFAULT,
     config: Annotated[
         list[str] | None,
-        Option("--config", metavar="KEY=VALUE", help="A config of the topic; may be given several times."),
+        Option("--config", metavar="KEY=VALUE", help="A config of the topic; may be repeated."),
     ] = None,
     replica_assignment: Assignment = None,
-    if_not_exists: Annotated[bool, Option("--if-not-exists", help="Do nothing if the topic is there already.")] = False,
+    if_not_exists: Annotated[bool, Option("--if-not-exists", help="Do nothing if the topic exists.")] = False,
     bootstrap_server: BootstrapOption = DEFAULT_BOOTSTRAP,
     output: FormatOption = Format.TABLE,
 ) -> None:
@@ -207,14 +209,15 @@ def alter(
     names: Names = None,
     topic: PatternOption = None,
     partitions: Annotated[
-        int | None, Option("--partitions", min=1, help="The new number; it can only grow.", show_default=False)
+        int | None,
+        Option("--partitions", min=1, help="The new number of partitions, more than before.", show_default=False),
     ] = None,
     replica_assignment: Assignment = None,
     if_exists: IfExists = False,
     bootstrap_server: BootstrapOption = DEFAULT_BOOTSTRAP,
     output: FormatOption = Format.TABLE,
 ) -> None:
-    """Add partitions to a topic. Keys may go to other partitions than before from then on."""
+    """Add partitions to a topic. Keys may go to other partitions after that."""
     wanted = _required(_wanted(names, topic))
     if partitions is None:
         raise WrongUsage("the new number of partitions is required", "--partitions")
@@ -249,7 +252,9 @@ def delete_old_records(
     ],
     name: Name = None,
     topic: PatternOption = None,
-    partitions: Annotated[str, Option("--partitions", metavar="N,…", help="Only in these.", show_default="all")] = "",
+    partitions: Annotated[
+        str, Option("--partitions", metavar="N,…", help="Only these partitions.", show_default="all")
+    ] = "",
     bootstrap_server: BootstrapOption = DEFAULT_BOOTSTRAP,
     output: FormatOption = Format.TABLE,
 ) -> None:
@@ -359,7 +364,8 @@ def _required(name: str | None) -> str:
 
 
 def _must_be_there(client: ClusterClient, assignment: list[list[int]]) -> None:
-    """Kafka's protocol lets partitions wait for brokers that don't exist; somebody who types it hardly means it."""
+    """Refuse replicas on brokers that don't exist: Kafka's protocol allows them, but on a command line they are
+    mistakes."""
     missing = {broker for replicas in assignment for broker in replicas} - client.brokers().keys()
     if missing:
         raise WrongUsage(f"broker {min(missing)} is not in the cluster; see: odradek brokers", "--replica-assignment")

@@ -18,7 +18,7 @@ def is_of_transactions(entry: Entry, transactional_id: str) -> bool:
 
 
 def tell_transactions(transactional_id: str, entries: Sequence[Entry], output: Format) -> None:
-    """Print what coordinators recorded of the id, and the gaps of their journals meanwhile."""
+    """Print the recorded events of the id, and the gaps of the journals in that time."""
     # an event may have been recorded after its time, when its transaction became unusual
     story = sorted((entry for entry in entries if entry.kind == Kind.TRANSACTION), key=lambda entry: entry.time_ms)
     if not story:

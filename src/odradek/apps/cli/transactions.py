@@ -29,13 +29,15 @@ app = Noun(
 )
 _MINUTE_MS = 60_000
 TopicOption = Annotated[
-    str | None, Option("--topic, -t", placed=True, help="Of this topic; all, unless given.", show_default=False)
+    str | None, Option("--topic, -t", placed=True, help="The topic; all topics unless given.", show_default=False)
 ]
 
 
 @app.verb("list")
 def list_(
-    states: Annotated[list[str] | None, Option("--state", metavar="STATE", help="May be given again.")] = None,
+    states: Annotated[
+        list[str] | None, Option("--state", metavar="STATE", help="Only this state; may be repeated.")
+    ] = None,
     bootstrap_server: BootstrapOption = DEFAULT_BOOTSTRAP,
     output: FormatOption = Format.TABLE,
 ) -> None:
@@ -56,7 +58,7 @@ def list_(
 
 @app.verb()
 def describe(
-    transactional_id: Annotated[str, Argument(help="The id of the producer.")],
+    transactional_id: Annotated[str, Argument(help="The transactional id.")],
     bootstrap_server: BootstrapOption = DEFAULT_BOOTSTRAP,
     output: FormatOption = Format.TABLE,
 ) -> None:
@@ -115,7 +117,7 @@ def find_hanging(
 def abort(
     topic: Annotated[str, Argument(help="The topic.")],
     partition: Annotated[int, Argument(help="The partition.")],
-    start_offset: Annotated[int, Option("--start-offset", min=0, help="Where the transaction began.")] = -1,
+    start_offset: Annotated[int, Option("--start-offset", min=0, help="The first offset of the transaction.")] = -1,
     bootstrap_server: BootstrapOption = DEFAULT_BOOTSTRAP,
 ) -> None:
     """Abort the open transaction that began at an offset of a partition, as `find-hanging` shows it."""

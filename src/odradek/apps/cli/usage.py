@@ -1,14 +1,14 @@
-"""Ways for a command to end before its end."""
+"""Exceptions that end a command."""
 
 
 class WrongUsage(Exception):
-    """A command line that can't be meant: exit code 2. Nothing was done."""
+    """Wrong usage: exit code 2. Nothing was done."""
 
     def __init__(self, message: str, option: str = "") -> None:
         super().__init__(f"{option}: {message}" if option else message)
 
     def see(self, command: str) -> "WrongUsage":
-        """The error with a reference to the command's help."""
+        """Return the error with a reference to the command's help."""
         return WrongUsage(f"{self} ({command} --help)")
 
 

@@ -28,7 +28,7 @@ app = Noun(
     ],
 )
 MechanismOption = Annotated[
-    list[str] | None, Option("--mechanism", metavar="MECHANISM", help="May be given again; all, unless given.")
+    list[str] | None, Option("--mechanism", metavar="MECHANISM", help="A mechanism; may be repeated. All unless given.")
 ]
 
 
@@ -68,7 +68,7 @@ def delete(
     mechanisms: MechanismOption = None,
     bootstrap_server: BootstrapOption = DEFAULT_BOOTSTRAP,
 ) -> None:
-    """Take a user's credentials away. Connections that are open stay open until they authenticate again."""
+    """Delete a user's credentials. Open connections stay open until they authenticate again."""
     wanted = _mechanisms(mechanisms)
     with ClusterClient(bootstrap_server) as client:
         has = describe_credentials(client, [user]).get(user, {})

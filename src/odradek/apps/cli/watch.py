@@ -1,7 +1,7 @@
-"""`--watch SECONDS`: a command that shows something shows it again and again, until Ctrl-C.
+"""`--watch SECONDS`: repeats a command that shows something, until Ctrl-C.
 
-On a terminal each picture replaces the one before; elsewhere they follow each other. A cluster that doesn't answer
-once is reported and asked again, unless it is the first time.
+On a terminal each output replaces the one before; elsewhere they follow each other. If a later attempt gets no answer
+from the cluster, the error is shown and the command continues.
 """
 
 import inspect
@@ -21,7 +21,11 @@ Command = TypeVar("Command", bound=Callable[..., None])
 WatchOption = Annotated[
     float | None,
     Option(
-        "--watch", metavar="SECONDS", min=0.1, help="Refresh every so many seconds, until Ctrl-C.", show_default=False
+        "--watch",
+        metavar="SECONDS",
+        min=0.1,
+        help="Refresh after this number of seconds, until Ctrl-C.",
+        show_default=False,
     ),
 ]
 _CLEAR = "\x1b[H\x1b[2J"
@@ -29,7 +33,7 @@ _PARAMETER = inspect.Parameter("watch", inspect.Parameter.KEYWORD_ONLY, default=
 
 
 def watchable(command: Command) -> Command:
-    """The command with a --watch option, which it need not know of."""
+    """Add a --watch option to a command."""
 
     @wraps(command)
     def watched(*args: Any, watch: float | None = None, **kwargs: Any) -> None:

@@ -1,7 +1,7 @@
 """Access to a cluster: its address, and the credentials that connections are made with.
 
-With `--login` every session has an access of its own, with the credentials of the user who logged in: the rights of a
-page are the user's rights. An access that is closed, or whose credentials a broker has refused, connects no more.
+With `--login` every session has an access of its own with the user's credentials, so that a page has the user's rights.
+An access that is closed, or whose credentials a broker has refused, connects no more.
 """
 
 from collections.abc import Callable, Mapping
@@ -49,7 +49,7 @@ class Access:
 
 
 class ClusterLogin:
-    """Logins of cluster users: a user is who the brokers say that he is."""
+    """Logins of cluster users, which the brokers verify."""
 
     def __init__(self, bootstrap: str, settings: Mapping[str, str]) -> None:
         """`settings`: of a client, without its user. ConfigError or FatalError: no user could log in by them."""

@@ -38,7 +38,7 @@ class AlertLog:
 
     @property
     def shown(self) -> tuple[NotedAlert, ...]:
-        """Return the active ones, worst and oldest first, then the ended ones, youngest first."""
+        """Return the active alerts, worst and oldest first, then the ended ones, youngest first."""
         with self._lock:
             active = sorted(self._active.values(), key=lambda noted: (noted.alert.level != "bad", noted.since_ms))
             return (*active, *self._ended)

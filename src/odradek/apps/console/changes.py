@@ -1,4 +1,4 @@
-"""Every change that is made through the console: by whom, when, what, and what came of it.
+"""Log of the changes that are made through the console: user, time, change and result.
 
 Kept in memory for the page, written as lines of JSON where there is a data directory, and logged by the process.
 """
@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 
 class NotDone(Exception):
-    """A change that was refused or failed; the message is for the person who asked."""
+    """A change was refused or failed; the message is for the user."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ class Changes:
         return list(self._latest)[::-1]
 
     def perform(self, access: Access, who: str | None, what: str, change: Callable[[ClusterClient], T]) -> T:
-        """Makes the change and logs it, also when it fails. Blocks: call it on a thread."""
+        """Make a change and log it, also if it fails. Blocks: call it on a thread."""
         if self.read_only:
             raise NotDone("This console is read-only.")
         if who is None:

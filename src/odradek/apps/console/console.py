@@ -50,7 +50,7 @@ StateT = TypeVar("StateT")
 
 
 class Machine(Protocol):
-    """The brokers of this machine, for the laboratory: what a person could do to their processes."""
+    """The brokers of this machine, for the laboratory: actions on their processes."""
 
     def processes(self) -> dict[int, str]:
         """Return the state of each broker's process: running, paused, stopped."""
@@ -68,7 +68,7 @@ class Machine(Protocol):
     def can_be_cut(self, broker: int) -> bool: ...
 
     def cuts(self) -> Mapping[int, frozenset[CutFrom]]:
-        """Brokers that are cut off, each with the parts that it can't reach."""
+        """Isolated brokers, each with the parts that it can't reach."""
 
     def cut(self, broker: int, whom: Iterable[CutFrom]) -> None: ...
 
@@ -87,7 +87,7 @@ class Console:
     user: str | None = None
     """The cluster user who is logged in."""
     cluster_name: str = ""
-    """Name of this one of several clusters; empty: the first one."""
+    """Name of this cluster, if there are several; empty: the first one."""
     first_cluster: str = ""
     topic_rates: RateHistory = field(default_factory=RateHistory)
     group_lags: RateHistory = field(default_factory=RateHistory)
@@ -103,11 +103,11 @@ class Console:
 
     @property
     def chosen_cluster(self) -> str:
-        """The name of this cluster among several; empty if there is one alone."""
+        """Name of this cluster among several; empty if it is the only one."""
         return (self.cluster_name or self.first_cluster) if self.options.clusters else ""
 
     def require(self, operation: AclOperation, what: str) -> None:
-        """Refuse a user without that right on the cluster: FatalError. For threads: waits for the brokers."""
+        """Raise FatalError for a user without the right on the cluster. Waits for the brokers: only for threads."""
         if self.user is not None and operation not in self.rights.value():
             raise FatalError(f"{what} needs the right {operation.shown} on the cluster, which User:{self.user} lacks")
 

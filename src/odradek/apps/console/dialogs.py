@@ -1,4 +1,4 @@
-"""Asking before a change: what it will do is said in words beside the button that does it, faults beside the fields."""
+"""Dialogs before a change: a sentence beside the button says what it does, faults are shown beside the fields."""
 
 from collections.abc import Awaitable, Callable
 from functools import partial
@@ -20,8 +20,8 @@ class ChangeDialog:
         dialog.says(lambda: f"Creates topic {name.value}.")
         await dialog.run(do_it)
 
-    `do_it` may raise NotDone or ValueError: the sentence appears in the dialog, which stays open. Enter in a field does
-    it, Escape leaves; where there is no field, Enter does what is harmless.
+    `do_it` may raise NotDone or ValueError: the sentence appears in the dialog, which stays open. Enter in a field
+    submits, Escape cancels; without fields, Enter cancels.
     """
 
     def __init__(self, title: str, act: str, *, danger: bool = False, wide: bool = False) -> None:
@@ -88,7 +88,7 @@ class ChangeDialog:
             self._sentence.set_text(self._says())
 
     def _is_right(self) -> bool:
-        """Checks every field, so that every fault is shown."""
+        """Check every field, so that every fault is shown."""
         return sum(not check() for check in self._checks) == 0
 
     async def _do(self) -> None:

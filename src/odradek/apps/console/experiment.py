@@ -14,7 +14,7 @@ MEMBERS_MIN, MEMBERS_MAX, _SIZES_MAX = 3, 100, 3
 
 
 def parse_sizes(text: str) -> list[int]:
-    """`3, 10`: how many members the groups have, one after the other. ValueError says what is right."""
+    """Parse `3, 10`, the sizes of the groups. ValueError names the valid form."""
     words = [word.strip() for word in text.split(",")]
     if len(words) > _SIZES_MAX or not all(
         word.isdecimal() and MEMBERS_MIN <= int(word) <= MEMBERS_MAX for word in words
@@ -30,7 +30,7 @@ class Experiment:
 
     @property
     def file(self) -> Path | None:
-        """The drawing, as far as it has come: it grows with each design."""
+        """File of the drawing, which grows with each design."""
         if self._directory is None:
             return None
         file = Path(self._directory.name) / "rebalance.html"

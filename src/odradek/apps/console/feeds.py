@@ -1,8 +1,7 @@
 """Feeds of the pages: read again and again while a page is open, and not at all otherwise.
 
-A page that is open says so with each tick (`want`). A feed that is wanted has a thread and a connection of its own;
-when nobody has wanted it for a few seconds both go. Pages share feeds: ten people who look at one topic cost
-as much as one.
+An open page calls `want` with each tick. A wanted feed has a thread and a connection of its own; both end when no page
+has wanted it for a few seconds. Pages share feeds: ten open pages of one topic cost as much as one.
 """
 
 import threading
@@ -21,7 +20,7 @@ log = get_logger(__name__)
 
 LEASE_MS = 4_000
 READING_TIMEOUT_MS = 3_000
-_SHARE_OF_TIME = 6  # a reading that takes long is asked for more seldom, so that looking never becomes a load
+_SHARE_OF_TIME = 6  # slow readings are repeated less often, so that open pages put no load on the cluster
 _FEEDS_MAX = 256
 
 UNREADABLE = (KafkaError, ConnectionFailed, UnsupportedByBroker, FatalError)
@@ -45,7 +44,7 @@ class Reading(Generic[T]):
     problem: str | None = None
     version: int = 0
     is_missing: bool = False
-    """True if what is read doesn't exist."""
+    """True if the object of the reading doesn't exist."""
 
 
 class Feed(Generic[T]):
@@ -74,7 +73,7 @@ class Feed(Generic[T]):
         self.reading: Reading[T] = Reading()
 
     def want(self) -> Reading[T]:
-        """The last reading; keeps the feed alive for a few seconds more. Of a session that has ended, nothing."""
+        """Return the last reading, and keep the feed alive for a few seconds more. An ended session gets nothing."""
         if self._access.is_closed:
             self.reading = Reading(None, 0, SESSION_ENDED, self.reading.version + 1)
             return self.reading
@@ -153,7 +152,7 @@ class Feed(Generic[T]):
 
 
 class Feeds:
-    """The feeds by what they show; the ones that rest longest go when there are too many."""
+    """Feeds by key; if there are too many, the longest unused ones are dropped."""
 
     def __init__(self, access: Access, clock: Clock = SYSTEM_CLOCK) -> None:
         self.access = access
@@ -169,8 +168,8 @@ class Feeds:
         close: Callable[[], None] | None = None,
         trusted: Callable[[], int | None] = lambda: None,
     ) -> Feed[T]:
-        """The one with that key, or a new one. `read` gets what was read before, to tell what has changed; `close` is
-        called when no page is open any more; `trusted` names the broker that is asked first."""
+        """Return the feed of the key, or a new one. `read` gets the former value, to compare; `close` is called when no
+        page is open any more; `trusted` names the broker to ask first."""
         with self._lock:
             feed = self._feeds.pop(key, None)
             if feed is None:
@@ -186,7 +185,7 @@ class Feeds:
 
 
 def plainly(error: Exception) -> str:
-    """An error for a person: without the advice that is meant for a command line."""
+    """Text of an error without the advice for the command line."""
     if isinstance(error, KafkaError):
         return error.message or error.code.name
     return error.message if isinstance(error, ConnectionFailed) else str(error)

@@ -13,7 +13,7 @@ class WrongInput(Exception):
 
 
 def meaning(field: ui.input | ui.textarea, parse: Callable[[str], T]) -> T:
-    """`parse` gets the text without the blanks around it; the message of its ValueError appears below the field."""
+    """Parse the text of a field, without blanks around it; the message of a ValueError appears below the field."""
     try:
         value = parse((field.value or "").strip())
     except ValueError as error:

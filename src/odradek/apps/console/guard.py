@@ -1,10 +1,10 @@
 """Access check before every request and every websocket of the console.
 
-* Requests that another site's page sends are refused: `Host` must be ours (a name that was bent to loopback isn't),
-  and `Origin`, which browsers add to everything but plain navigation, must be the same.
+* Requests from pages of other sites are refused: `Host` must be ours (DNS rebinding has another one), and `Origin`,
+which browsers add to all requests but plain navigation, must be the same.
 * With a password, or with logins of cluster users, everything but the login page needs a session. Its cookie can't be
   read by scripts, goes with no request from another site and, where the console listens for others, over https only.
-* Every answer tells the browser to load nothing from any other host, and to be framed by nobody.
+* Headers of every answer forbid content of other hosts, and frames on other pages.
 """
 
 import asyncio
@@ -40,7 +40,7 @@ _PAUSE_AFTER_WRONG_PASSWORD_S = 1.0
 _PAUSING_OF_AN_ADDRESS_MAX = 3
 _PAUSING_MAX = 100
 _VERIFYING_MAX = 4
-_ALIVE = "/alive"  # asked by pages that have lost their websocket: is it the session that ended?
+_ALIVE = "/alive"  # pages that have lost their websocket ask whether their session has ended
 
 _HEADERS = {
     "content-security-policy": "default-src 'self'; script-src 'self' 'unsafe-inline' 'unsafe-eval'; "
@@ -59,7 +59,7 @@ class Guard:
         self._options = options
         self._login = login
         self._sessions = Sessions(clock)
-        self._pausing: Counter[str] = Counter()  # addresses whose wrong passwords are not yet answered
+        self._pausing: Counter[str] = Counter()  # addresses with wrong passwords that wait for their answer
         self._verifying = 0
         self._verifiers = ThreadPoolExecutor(_VERIFYING_MAX, "login")
 
@@ -72,7 +72,7 @@ class Guard:
         return self._sessions.find(cookies.get(COOKIE, ""))
 
     def who(self, cookies: Mapping[str, str], address: str) -> str | None:
-        """Return the person behind a request, for the log; None without access."""
+        """Return the user of a request, for the log; None without access."""
         if self.is_open:
             return f"{getuser()} at {address}"
         session = self.session(cookies)
@@ -186,11 +186,11 @@ class Guard:
             await asyncio.sleep(_PAUSE_AFTER_WRONG_PASSWORD_S)
         finally:
             self._pausing[address] -= 1
-            self._pausing += Counter()  # forgets those who wait no longer
+            self._pausing += Counter()  # removes addresses that wait no longer
 
 
 async def _short_body(request: Request) -> bytes | None:
-    """Return the body of a login; None where it is longer than one, of which no more is read than that shows."""
+    """Return the body of a login; None if it is too long, of which only the first bytes are read."""
     body = b""
     async for chunk in request.stream():
         body += chunk

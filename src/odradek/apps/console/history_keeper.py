@@ -63,7 +63,7 @@ class HistoryKeeper:
             wait_s = _INTERVAL_S
 
     def look(self) -> None:
-        """Read each cluster once; one that doesn't answer has a gap."""
+        """Read each cluster once; a cluster without an answer has a gap."""
         for number, console in enumerate(self._consoles):
             try:
                 with console.access.client(READING_TIMEOUT_MS) as client:

@@ -1,4 +1,4 @@
-"""The one page that is there without a session. Needs nothing but itself."""
+"""The login page, the only one without a session. It loads no other file."""
 
 from odradek.apps.console.markup import Html, tag, together
 

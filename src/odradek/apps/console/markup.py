@@ -1,4 +1,4 @@
-"""HTML from values. Whatever isn't HTML already is escaped: a topic's name or a record can't become part of the page.
+"""HTML from values. All values that aren't HTML are escaped: a topic's name or a record can't become part of the page.
 
     tag("a", name, href=link("topics", name), cls="name")
 
@@ -24,7 +24,7 @@ def tag(name: str, /, *children: Content, cls: str = "", **attributes: object) -
 
 
 def together(*parts: Content) -> Html:
-    """One after the other; lists are gone into, None is nothing."""
+    """Join parts; lists are flattened, None is left out."""
     return Markup("".join(_flat(parts)))
 
 

@@ -24,7 +24,7 @@ class ConsoleOptions:
     certificate: Path | None = None
     key: Path | None = None
     zookeeper: str | None = None
-    """Address of ZooKeeper, for brokers that don't tell it."""
+    """Address of ZooKeeper, for brokers that don't report it."""
     data: Path | None = None
     """A directory of `odradek up`: journals are looked for in it, changes are logged to it."""
     journals: tuple[Path, ...] = ()
@@ -53,7 +53,7 @@ class ConsoleOptions:
         return replace(self, bootstrap=bootstrap, zookeeper=None, data=None, journals=(), projects=())
 
     def check(self) -> None:
-        """Refuses what would let strangers in."""
+        """Refuse combinations that would give strangers access."""
         if (self.certificate is None) != (self.key is None):
             raise FatalError("--certificate and --key go together")
         if self.password is not None and len(self.password) < _PASSWORD_LENGTH_MIN:

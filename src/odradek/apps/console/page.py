@@ -1,4 +1,4 @@
-"""Frame of every page: the bar with the screens, the line with warnings, the ticks that keep it alive."""
+"""Frame of every page: the bar with the screens, the line with warnings, the ticks that keep its feeds alive."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Coroutine, Iterator, Sequence
@@ -29,7 +29,7 @@ _POWER = Html(
     '<svg viewBox="0 0 24 24" width="16" height="16" fill="none" stroke="currentColor" stroke-width="2" '
     'stroke-linecap="round" aria-hidden="true"><path d="M12 3v9M6.3 6.3a8 8 0 1 0 11.4 0"/></svg>'
 )
-# before the first paint, so that nothing flashes; what was chosen stays in this browser
+# before the first paint, so that nothing flashes; the choice is kept in this browser
 _THEME = Html("""<script>
 (() => {
   const chosen = localStorage.getItem("odradek-theme");
@@ -153,8 +153,7 @@ def _times() -> str:
 async def follow(feeds: Sequence[Feed[Any]], render: Callable[..., Awaitable[None] | None]) -> None:
     """Calls `render` with the readings of the feeds, now and whenever one of them is new.
 
-    The page comes with what the first of them tells, where that takes no longer than an eye notices; the others add
-    to it when they have read.
+    The page is sent with the first reading if that comes fast enough; the other readings are added later.
     """
     for feed in feeds:
         feed.want()
@@ -183,7 +182,7 @@ async def wait_for_first_paint(feed: Feed[Any]) -> None:
 
 
 async def before_first_paint(work: Coroutine[Any, Any, None]) -> None:
-    """Waits as long as a page may wait for what it shows first; the work goes on after that."""
+    """Wait for the first content of a page, for a limited time; the work continues after that."""
     await asyncio.wait({background_tasks.create(work)}, timeout=_FIRST_PAINT_S)
 
 

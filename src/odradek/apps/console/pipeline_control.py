@@ -17,7 +17,7 @@ def _command(verb: str, project: Path, *options: str) -> list[str]:
 
 
 def start_pipeline(project: Path) -> None:
-    """Start a run in a session of its own: it goes on when the console ends. Its output is in `.odradek`."""
+    """Start a run in a session of its own, so that it continues when the console ends. Its output is in `.odradek`."""
     log = project / LOG
     log.parent.mkdir(exist_ok=True)
     with log.open("wb") as output:

@@ -35,14 +35,14 @@ class _Series:
 
 
 class RateHistory:
-    """Thread-safe. Of too many names the ones that were noted longest ago go."""
+    """Thread-safe. If there are too many names, the oldest ones are dropped."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._series: dict[str, _Series] = {}
 
     def note(self, at_ms: int, values: Mapping[str, float]) -> None:
-        """Add values of one moment; of those within a minute the mean is kept."""
+        """Add values of one moment; the mean of each minute is kept."""
         minute = at_ms // _MINUTE_MS
         with self._lock:
             for name, value in values.items():

@@ -1,6 +1,6 @@
-"""The reassignments that this console runs: one at a time, on a thread, journalled as the command line's are.
+"""Reassignments that this console runs: one at a time, on a thread, with a journal as on the command line.
 
-The console only starts, watches and stops them; `odradek.apps.reassign` decides what is moved when, and clears up.
+The console starts, watches and stops them; `odradek.apps.reassign` carries them out.
 """
 
 import threading
@@ -43,7 +43,7 @@ class Draft:
 class RunsState:
     ongoing: dict[TopicPartition, ReplicaAssignment]
     runs: tuple[tuple[RunRecord, bool], ...]
-    """Youngest first, each with whether it is running."""
+    """Runs, the youngest first, each with a flag for a running one."""
     progress: Progress | None
     """Progress of the run that this console conducts."""
     fault: str | None

@@ -27,7 +27,7 @@ CHANGES_FILE = "console-changes.jsonl"
 log = get_logger(__name__)
 
 _SWITCH_INTERVAL_S = 0.0005
-_RECONNECT_S = 20.0  # a page whose connection broke keeps its state so long; later it is loaded anew
+_RECONNECT_S = 20.0  # time for which a page without connection keeps its state; later it is loaded anew
 _ICON = (
     '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 24 24" fill="none" stroke="#c2410c" stroke-width="2">'
     '<path d="M5 3h14M5 21h14M7 3v4l2 2v6l-2 2v4M17 3v4l-2 2v6l2 2v4M9 10.2l6 1.2M9 12.6l6 1.2"/></svg>'

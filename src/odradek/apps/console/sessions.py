@@ -1,4 +1,4 @@
-"""Sessions of people who logged in: bounded in number and in time, found by a secret that only the browser has."""
+"""Sessions of users who logged in: limited in number and time, found by a secret that only the browser has."""
 
 import secrets
 import threading

@@ -69,7 +69,7 @@ class Observer:
         return {number: known.get(number, 0) if number in live else None for number in range(BROKERS)}
 
     def _read_revenue(self) -> None:
-        """The last value of each window so far; a topic that can't be read now is read later."""
+        """Read the last value of each window so far; a topic that can't be read now is read later."""
         try:
             if self._reader is None:
                 self._client = ClusterClient(self.stage.bootstrap, timeout_ms=3_000)

@@ -1,5 +1,4 @@
-"""Comparison of the records sent with the results. The judge is not Spark: pyarrow reads the table, our client the
-topics.
+"""Comparison of the sent records with the results, without Spark: pyarrow reads the table, our client the topics.
 
 Each good order must be in the table once; each bad record among the dead letters once; the revenue of each window and
 category, its last value in the topic, must be the sum of the orders.
@@ -105,7 +104,7 @@ def last_windows(records: list[Record]) -> Windows:
 
 
 def topic_records(bootstrap: str, topic: str) -> list[Record]:
-    """All committed ones, partition by partition."""
+    """All committed records, partition by partition."""
     committed = IsolationLevel.READ_COMMITTED
     found: dict[TopicPartition, list[Record]] = {}
     with ClusterClient(bootstrap) as client:

@@ -90,7 +90,7 @@ def value_of(number: int) -> bytes:
 
 
 def _write(client: ClusterClient, records: int) -> float:
-    """Record n goes to partition n mod 3, so each partition holds an order that can be checked."""
+    """Write the records: record n goes to partition n mod 3, so that the order in each partition can be checked."""
     sender = RecordSender(client, _TOPIC)
     began = time.monotonic()
     with progress("writing", records) as show:

@@ -53,7 +53,7 @@ def _brokers(telling: "Telling") -> str:
     rows: dict[str, list[tuple[float, float, str]]] = {}
     samples = telling.samples
     for before, after in pairwise(samples):
-        for broker, leads in after.leads.items():  # a look that meets a broker's death takes a while
+        for broker, leads in after.leads.items():  # a snapshot during a broker's crash takes a while
             bars = rows.setdefault(f"broker {broker}", [])
             colour = _DEAD if leads is None else _ALIVE
             if bars and bars[-1][2] == colour:

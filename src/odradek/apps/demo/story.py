@@ -127,7 +127,7 @@ class _Show:
                 raise FatalError(f"{what} did not come within {_PATIENCE_S:.0f} s")
 
     def _until_settled(self, traffic: Traffic) -> None:
-        """No query has anything to read, and a batch that was under way has come to its end."""
+        """Wait until no query has anything to read, and the last batch has ended."""
         calm = 0
 
         def settled(sample: Sample) -> bool:

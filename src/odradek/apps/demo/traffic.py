@@ -29,14 +29,14 @@ class Traffic:
         self._opened.set()
 
     def stop(self) -> Sent:
-        """End the sale. Then everything that was sent is acknowledged; otherwise the reason is raised."""
+        """End the sale, and wait until all records are acknowledged; raises the reason if they are not."""
         self._enough.set()
         self._thread.join()
         self.check()
         return self.sent
 
     def check(self) -> None:
-        """Raises what ended the sale, if it ended by itself."""
+        """Raise the error that ended the sale, if there is one."""
         if self._failure is not None:
             raise self._failure
 

@@ -18,7 +18,7 @@ from odradek.protocol.messages.metadata import MetadataRequest, MetadataResponse
 START_S_MAX = 90.0
 View = tuple[int, int, frozenset[int]]
 """Leader, leader epoch and ISR of a partition."""
-# Short, so that a story ends soon: what takes 18 s and 30 s by default is what most of them wait for.
+# Short, so that stories end soon: most of them wait for these times, which are 18 s and 30 s by default.
 SETTINGS = {
     "zookeeper.session.timeout.ms": "3000",
     "replica.lag.time.max.ms": "4000",
@@ -37,7 +37,7 @@ SETTINGS = {
 
 
 class ChaosBroker(ServerProcess):
-    """A broker process that tells its metadata."""
+    """A broker process, with requests for its metadata."""
 
     def __init__(
         self,
@@ -150,7 +150,7 @@ class ChaosCluster:
             broker.resume()
             broker.kill()
 
-    # ---- what the brokers say
+    # ---- answers of the brokers
 
     def controller(self) -> int | None:
         """The controller that every live broker names."""
@@ -168,7 +168,7 @@ class ChaosCluster:
         return -1
 
     def views(self, tp: TopicPartition) -> set[View]:
-        """Leader, epoch and ISR by the account of every live broker; more than one: they don't agree yet."""
+        """Leader, epoch and ISR according to the live brokers; several values if they don't agree yet."""
         return self.all_views([tp])[tp]
 
     def all_views(self, tps: Sequence[TopicPartition]) -> dict[TopicPartition, set[View]]:

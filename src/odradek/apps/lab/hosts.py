@@ -4,8 +4,8 @@
     10.x.y.2       ZooKeeper, on an address of its own, so that it can be cut off alone
     10.x.y.10+N    host N
 
-A cut is a route that swallows what is sent, on both sides: connections stay open and go silent, as with a broken
-switch. Needs root and iproute2; `available` tells.
+A cut is a blackhole route on both sides: connections stay open and go silent, as with a broken switch. Needs root and
+iproute2: see `available`.
 """
 
 import os
@@ -35,7 +35,7 @@ def available() -> bool:
 
 
 class Hosts:
-    """`count` hosts, as a context: they are there while it is entered."""
+    """`count` hosts, as a context manager: they exist inside of the block."""
 
     def __init__(self, count: int) -> None:
         self._count = count

@@ -1,8 +1,8 @@
 """A real ZooKeeper ensemble of three, one of whose servers lags: it receives the leader's decisions late.
 
-The slow server's connection to the leader is a `Line` with a delay, so that everything its clients see, and every watch
-that fires for them, is that much older than what the others see. It has the lowest id and starts last, so that it is
-never elected. Writes need two of three: they don't wait for it.
+The slow server's connection to the leader is a `Line` with a delay, so that its clients see changes and watches later
+than other clients do. It has the lowest id and starts last, so that it is never elected. Writes need two of three: they
+don't wait for it.
 """
 
 from collections.abc import Iterable

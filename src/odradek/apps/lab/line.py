@@ -1,7 +1,7 @@
 """A TCP line between two processes that can be slow in one direction, or cut.
 
-What the far end sends arrives `delay_ms` late, in order. A cut line breaks its connections and lets none through until
-it is mended.
+Data of the far end arrives `delay_ms` late, in order. A cut line breaks its connections and refuses new ones until it
+is mended.
 """
 
 import contextlib
@@ -95,7 +95,7 @@ class Line:
         self._end(source, sink)
 
     def _end(self, source: socket.socket, sink: socket.socket) -> None:
-        """The other direction reads its own source to the end, and closes that."""
+        """End one direction; the other one reads its source to the end and closes it."""
         _shut(source)
         _shut(sink)
         with self._lock:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from odradek.base.errors import FatalError
 
-# More, and the slow server could not answer in time those who begin a session there.
+# With more, the slow server could not answer new sessions in time.
 LAG_MS_MAX = 1500
 
 

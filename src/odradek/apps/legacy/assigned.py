@@ -1,8 +1,8 @@
-"""Design two, the members: they register, and read what the group's coordinator lets them read.
+"""Design two, the members: they register, and read the partitions that the group's coordinator assigns.
 
 A member watches one node, its own assignment, so that a change of the group notifies only the members that it concerns.
-What is taken from it, it stops reading first and lets go of then, by deleting the owner's node: only when that is gone
-does the coordinator give the partition to another.
+It stops reading revoked partitions first, then deletes the owner's nodes; only after that does the coordinator give a
+partition to another member.
 """
 
 from collections.abc import Collection
@@ -16,7 +16,7 @@ class AssignedConsumer(Member):
     """The czxid of its own node; -1 before it has one."""
 
     def _join(self) -> None:
-        # a new session may begin at a server that is behind, where the assignment is still an old one
+        # a new session may begin at a lagging server, which has an old assignment
         self.tree.catch_up(Assignments.path(self.group))
         (own,) = self.tree.read([ConsumerId.path(self.group, self.id)])
         self._registration = -1 if own is None else own[1].czxid

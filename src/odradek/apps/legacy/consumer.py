@@ -40,7 +40,7 @@ class ZooKeeperConsumer(Member):
             self.tree.watch_nodes(topics)
 
     def _rebalance(self) -> None:
-        """Rebalance again for every change meanwhile: a change may have come too late to be seen."""
+        """Rebalance again after every change meanwhile, which may have come too late to be seen."""
         due = True
         while due and not self._stopping.is_set():
             due = self._rebalance_once()
@@ -58,7 +58,7 @@ class ZooKeeperConsumer(Member):
         return changed
 
     def _back_off(self) -> bool:
-        """Wait before the next attempt; watches stay set meanwhile. Whether something changed."""
+        """Wait before the next attempt; watches stay set meanwhile. Return whether something changed."""
         changed = False
         deadline = time.monotonic() + self.settings.rebalance_backoff_ms / 1000
         while paths := self._await_changes(deadline):
@@ -70,7 +70,7 @@ class ZooKeeperConsumer(Member):
         try:
             return self._attempt()
         except ZOOKEEPER_ERRORS as error:
-            # most often a node that went while it was looked at: the next attempt sees the group without it
+            # most often a node was deleted during the read: the next attempt sees the group without it
             log.info("member could not rebalance", member=self.id, error=str(error))
             return False
 

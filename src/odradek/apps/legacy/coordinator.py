@@ -163,7 +163,7 @@ class GroupCoordinator:
                 raise NoLongerCoordinator
             error = failure(outcome)
             if isinstance(error, NodeExistsError | NoNodeError):
-                self._wake.set()  # somebody was quicker to make or remove a node: look again
+                self._wake.set()  # another process made or removed a node first: read again
             elif error is not None:
                 raise error
 

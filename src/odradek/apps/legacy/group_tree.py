@@ -1,4 +1,5 @@
-"""A group's znodes, and what of the cluster's its members need, through one session. Every operation is counted.
+"""Znodes of a group, and the znodes of the cluster that its members need, through one session. Every operation is
+counted.
 
 Reads are pipelined. A claim or a registration whose answer was lost with the connection is recognised as done.
 """
@@ -37,7 +38,7 @@ class Membership:
     version: int
     members: Mapping[str, Registration]
     registered: Mapping[str, int]
-    """Each one's registration, by its czxid: another one under the same name is higher."""
+    """Czxid of each member's registration: a later one under the same name has a higher number."""
 
 
 class GroupTree:
@@ -49,13 +50,13 @@ class GroupTree:
     # ---- the group
 
     def prepare(self, topics: Iterable[str]) -> None:
-        """Creates what everything else is created under."""
+        """Create the parents of all other nodes."""
         parents = [ConsumerIds.path(self.group), *(Owners.path(self.group, topic) for topic in topics)]
         self._observer.asked_zookeeper(writes=len(parents))
         self._session.ensure_paths(parents)
 
     def register(self, member: str, registration: Registration, timestamp_ms: int) -> bool:
-        """False when somebody, or an earlier session of the same member, is registered by that name."""
+        """Register a member. False: another member, or an earlier session of this one, has the name."""
         path = ConsumerId.path(self.group, member)
         return self.create_ephemeral(path, ConsumerId.encode(registration, timestamp_ms)) or self.is_own(path)
 
@@ -63,7 +64,7 @@ class GroupTree:
         self.delete([ConsumerId.path(self.group, member)])
 
     def members(self) -> Membership:
-        """A member that goes while we look is left out."""
+        """Read the members; one that is deleted during the read is left out."""
         path = ConsumerIds.path(self.group)
         self._observer.asked_zookeeper(reads=2)
         node, children = self._session.pipeline([_get(path), _children(path)])
@@ -86,7 +87,7 @@ class GroupTree:
         return {member: registration.resolved(topics) for member, registration in members.items()}
 
     def owners(self, topics: Iterable[str]) -> dict[TopicPartition, str]:
-        """The stream that owns each partition that has an owner."""
+        """Read the owners of partitions: the stream of each; partitions without an owner are left out."""
         names = list(topics)
         listed = self._request([_children(Owners.path(self.group, topic)) for topic in names])
         owned = [
@@ -99,7 +100,7 @@ class GroupTree:
         return {tp: Owner.decode(node[0]) for tp, node in zip(owned, nodes, strict=True) if node is not None}
 
     def claim(self, claims: Mapping[TopicPartition, str]) -> set[TopicPartition]:
-        """Creates the owners' nodes; which of them are ours now."""
+        """Create the owners' nodes. Return the partitions that are ours now."""
         ours: set[TopicPartition] = set()
         self._observer.asked_zookeeper(writes=len(claims))
         requests = [_creation(Owner.path(self.group, tp), Owner.encode(stream)) for tp, stream in claims.items()]
@@ -163,7 +164,7 @@ class GroupTree:
         return endpoints
 
     def partitions(self, topics: Iterable[str]) -> dict[str, Collection[int]]:
-        """The partitions' numbers; a topic that doesn't exist has none."""
+        """Read the numbers of partitions; none for a topic that doesn't exist."""
         names = list(topics)
         nodes = self.read([Topic.path(topic) for topic in names])
         assignments = {
@@ -182,7 +183,7 @@ class GroupTree:
         return self._session.watch_nodes(paths)
 
     def read(self, paths: Sequence[str]) -> list[Node | None]:
-        """Content and stat of each; None where there is no such node."""
+        """Read content and stat of each node; None for a missing node."""
         outcomes = self._request([_get(path) for path in paths])
         return [None if isinstance(outcome, NoNodeError) else outcome for outcome in outcomes]
 
@@ -199,16 +200,16 @@ class GroupTree:
         return not isinstance(outcome, NodeExistsError)
 
     def delete(self, paths: Sequence[str]) -> None:
-        """Nodes that are gone already are fine."""
+        """Delete nodes; missing ones are no error."""
         self._request([_deletion(path) for path in paths], are_writes=True)
 
     def catch_up(self, path: str) -> None:
-        """The server we are connected to sees all that was written before now."""
+        """Wait until the server of the session has all earlier writes."""
         self._observer.asked_zookeeper(reads=1)
         self._session.call(lambda zk: zk.sync_async(path))
 
     def write(self, requests: Sequence[Request], writes: int) -> list[Any]:
-        """Requests of the caller's own making, which write so many nodes; one outcome each."""
+        """Send requests of the caller, which write this number of nodes; return one outcome each."""
         self._observer.asked_zookeeper(writes=writes)
         return self._session.pipeline(requests)
 
@@ -217,7 +218,7 @@ class GroupTree:
         return node is not None and node[1].ephemeralOwner == self._session.session_id
 
     def _request(self, requests: Sequence[Request], *, are_writes: bool = False) -> list[Any]:
-        """Each one's answer, or that there is no such node; any other error is raised."""
+        """Return each answer, or None for a missing node; any other error is raised."""
         count = len(requests)
         self._observer.asked_zookeeper(reads=0 if are_writes else count, writes=count if are_writes else 0)
         outcomes = self._session.pipeline(requests)

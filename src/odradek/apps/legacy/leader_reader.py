@@ -1,4 +1,4 @@
-"""Reads partitions over the wire from their leaders, wherever these are at the moment.
+"""Reads partitions over the wire from their present leaders.
 
 Used by one thread at a time. A partition whose leader can't be asked is left out until the leader is known again.
 """
@@ -105,7 +105,7 @@ class LeaderReader:
     def _ask(
         self, broker_id: int, request: Request, concerned: Collection[TopicPartition], version_max: int | None = None
     ) -> object:
-        """The answer; None when the broker doesn't give one, and then the leaders are looked up again."""
+        """Return the answer; None without one, and then the leaders are looked up again."""
         try:
             connection = self._connections.get(broker_id)
             if connection is None:

@@ -2,8 +2,8 @@
 reading.
 
 Reading happens on the caller's thread, in `poll`; everything about the group on the member's own. A member that loses
-its connection to ZooKeeper goes on reading, as Kafka's did: only when it is back does it learn that its session, and
-with it what it owned, is gone.
+its connection to ZooKeeper continues reading, as Kafka's did: it learns the end of its session, and of its ownership,
+only after the reconnection.
 """
 
 import re
@@ -83,7 +83,7 @@ class Member(ABC):
         observer: Observer | None = None,
         clock: Clock = SYSTEM_CLOCK,
     ) -> None:
-        """`topics` may say how many streams of each the member counts for; else one."""
+        """`topics` may have the number of streams of each topic; one otherwise."""
         self.group = checked_name("group", group)
         self.id = checked_name("member id", member_id or new_member_id(group))
         self.settings = settings or MemberSettings()
@@ -112,7 +112,7 @@ class Member(ABC):
         self._thread = threading.Thread(target=self._live, name=f"member {self.id}", daemon=True)
         self._committed_at_ms = clock.monotonic_ms()
 
-    # ---- what a user calls
+    # ---- methods for users
 
     def start(self) -> None:
         self._session.start()
@@ -141,7 +141,7 @@ class Member(ABC):
         return self.owned_partitions.partitions
 
     def close(self) -> None:
-        """Leaves the group: what it owned is free at once."""
+        """Leave the group; its partitions are free at once."""
         self._stop_thread()
         try:
             if not self._abandoned:
@@ -167,11 +167,11 @@ class Member(ABC):
     ) -> None:
         self.close()
 
-    # ---- what the designs differ in
+    # ---- methods that differ between the designs
 
     @abstractmethod
     def _join(self) -> None:
-        """Registered anew: watch what has to be watched, and get partitions."""
+        """Called after each registration: set the watches, and get partitions."""
 
     @abstractmethod
     def _react(self, changed: Collection[str]) -> None:
@@ -234,7 +234,7 @@ class Member(ABC):
             self._news.session_renewed |= news.session_renewed
 
     def _await_changes(self, deadline: float) -> list[str]:
-        """Return the changes; none when the time is over, or the member is to stop."""
+        """Return the changes; none at the timeout, or when the member stops."""
         with self._something_new:
             self._something_new.wait_for(
                 lambda: self._news.changed or self._stopping.is_set(), max(0.0, deadline - time.monotonic())

@@ -16,7 +16,7 @@ class What(Enum):
     NOTIFIED = "a watch fired"
     DECIDED = "computed an assignment from the group as it saw it"
     REFUSED = "wanted to claim a partition that another owned"
-    RETRIED = "an attempt to rebalance failed; it will be tried again"
+    RETRIED = "an attempt to rebalance failed and will be repeated"
     GAVE_UP = "no more attempts: it owns nothing until the group changes again"
     OWNS = "began to read partitions"
     RELEASED = "stopped reading partitions"

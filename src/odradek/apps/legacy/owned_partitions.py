@@ -1,7 +1,7 @@
 """The partitions that a member reads now, and how far it has read them.
 
-Two threads meet here: the one that polls, and the one that rebalances. Taking partitions away waits for a poll that is
-under way, and no poll begins meanwhile: what was taken away is read no further.
+Two threads meet here: the one that polls, and the one that rebalances. A revocation waits for the present poll and
+prevents the next one: revoked partitions are read no further.
 """
 
 import threading
@@ -28,9 +28,10 @@ class OwnedPartitions:
 
     @contextmanager
     def reading(self, patience_s: float) -> Iterator[dict[TopicPartition, int | None] | None]:
-        """The positions, for the caller to read from and to move on; None if a rebalance keeps them for too long.
+        """Provide the positions, for the caller to read from and to advance; None if a rebalance keeps them for too
+        long.
 
-        None as a position: where to begin is not known yet.
+        A position of None is not known yet.
         """
         if not self._unclaimed.wait(patience_s) or not self._lock.acquire(timeout=patience_s):
             yield None
@@ -41,7 +42,7 @@ class OwnedPartitions:
             self._lock.release()
 
     def take_away(self, partitions: Collection[TopicPartition] | None = None) -> dict[TopicPartition, int]:
-        """Stops reading these, or all. Where reading stopped, of those that had been begun."""
+        """Stop reading these partitions, or all. Return the positions of partitions that were started."""
         with self._changing():
             taken = self.partitions if partitions is None else self.partitions & frozenset(partitions)
             stopped = {tp: self._positions.pop(tp) for tp in taken}

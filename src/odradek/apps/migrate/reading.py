@@ -1,4 +1,4 @@
-"""Reads the survey of a cluster: settings and APIs of the brokers that leave and come, settings of the topics."""
+"""Reads the survey of a cluster: settings and APIs of the old and the new brokers, settings of the topics."""
 
 from collections.abc import Iterable
 

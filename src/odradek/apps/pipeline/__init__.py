@@ -1,6 +1,6 @@
 """Pipelines on Spark: PySpark data sources for topics and log files, and pipelines declared in TOML that use them.
 
-Speaks to brokers over the wire only, and imports nothing of them but the protocol. Importing this package doesn't
+It connects to brokers over the wire only, and imports only the protocol package of them. Importing this package doesn't
 import pyspark: the command line does it when a command needs it.
 """
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def register(spark: SparkSession) -> None:
-    """Makes `odradek` and `odradek-log` known to a session that doesn't find them by itself, as with Spark Connect."""
+    """Register `odradek` and `odradek-log` in a session that doesn't find them by itself, as with Spark Connect."""
     from odradek.apps.pipeline.segment_source.data_source import LogDataSource
     from odradek.apps.pipeline.source.data_source import TopicDataSource
 

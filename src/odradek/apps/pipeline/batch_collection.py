@@ -4,8 +4,8 @@ The driver writes the table's file and the topics' records itself. A batch of so
 write it more than its rows: each is planned, and has tasks, files and Python workers of its own. Larger batches are
 kept by Spark and written by its tasks (`batch_output`).
 
-A batch is small by the records that it was made of, and by the bytes that a record of the batch before has come to. One
-whose rows are more than Spark hands to a driver (`spark.driver.maxResultSize`) is computed again, by tasks.
+The size of a batch is estimated from the number of its input records, and from the bytes per record in the batch
+before. If its rows exceed Spark's limit for results (`spark.driver.maxResultSize`), tasks compute it again.
 """
 
 from collections.abc import Collection, Sequence
@@ -139,14 +139,15 @@ class BatchCollector:
 
 
 def collected_records_max(bytes_per_record: float | None) -> int:
-    """The most records of a batch that the driver writes, by the bytes that one came to before."""
+    """Return the most records of a batch that the driver writes, by the bytes per record before."""
     if bytes_per_record is None:
         return FIRST_RECORDS_MAX
     return min(RECORDS_MAX, int(_BYTES_MAX / max(1.0, bytes_per_record)))
 
 
 def records_between(start: Sequence[Any], end: Sequence[Any]) -> int:
-    """Records of a batch, about, by its offsets before and after: Spark names a source once for each branch."""
+    """Return the approximate number of records of a batch, by its offsets before and after: Spark names a source once
+    for each branch."""
     before = _by_place(start)
     return sum(max(0, offset - before.get(place, 0)) for place, offset in _by_place(end).items())
 

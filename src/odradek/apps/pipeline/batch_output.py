@@ -5,8 +5,8 @@ The rows of a batch are those of all views of the query and of the dead letters 
     _branch INT, v0 STRUCT<columns of the first view>, v1 STRUCT<…>, …, letter STRUCT<key, value, headers>
 
 The batch is computed once and kept while its sinks write: first tables and consoles, then everything for topics
-together. Each sink knows by the batch's number what it has already. So what a crash between two sinks has left is
-completed when Spark gives the batch again: those that have it leave it alone.
+together. Each sink knows the batches that it has by their numbers. So a batch is completed after a crash between two
+sinks, when Spark gives it again: sinks that have it skip it.
 
 A small batch is written by the driver, where all of its sinks allow that (`batch_collection`).
 """
@@ -137,7 +137,7 @@ def in_branches(views: "Sequence[DataFrame]", letters: "Sequence[DataFrame]") ->
 
 
 def _kind(frame: "DataFrame") -> "StructType":
-    """The row's type; columns may be null, as they are in the other branches."""
+    """Type of the row; its columns may be null, as in the other branches."""
     from pyspark.sql.types import StructField, StructType
 
     return StructType([StructField(field.name, field.dataType) for field in frame.schema.fields])

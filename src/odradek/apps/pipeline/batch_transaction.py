@@ -6,11 +6,11 @@
     offsets    the sources' end offsets for the query's consumer group, with the name of the batch
     end        the commit, which ends the batch
 
-A driver that dies after any of these steps leaves a transaction that is whole or aborted. Spark gives the batch again,
-and `look`, which comes after the fence, tells which of the two it was. Where the group's offsets are gone, nothing
-tells, and the repeated batch is refused; so is one that the group has with other offsets, or a batch before its last.
-The name of a batch has the checkpoint's own id in it: a checkpoint that was removed, or a replay, begins with names
-that no group has.
+After a crash of the driver in any of these steps, the transaction is committed or aborted as a whole. Spark gives the
+batch again, and `look`, after the fence, finds which of the two it was. If the group's offsets are gone, that can't be
+found, and the repeated batch is refused; so is a batch that the group has with other offsets, or a batch before its
+last. The name of a batch has the checkpoint's own id in it: a checkpoint that was removed, or a replay, begins with
+names that no group has.
 """
 
 from collections.abc import Callable, Mapping
@@ -37,7 +37,7 @@ Offsets: TypeAlias = Mapping[TopicPartition, int]
 
 
 class TaskRetried(Exception):
-    """A task of the batch ran twice: both may have written, so the transaction is to be aborted and begun anew."""
+    """A task of the batch ran twice: both may have written, so the transaction has to be aborted and begun anew."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,8 +59,8 @@ class BatchName:
         return is_same and number.isdecimal() and int(number) >= self.number
 
     def check_same(self, group: str, committed: Mapping[TopicPartition, tuple[int, str]], offsets: Offsets) -> None:
-        """FatalError if the group has a later batch than this one, or this one with other ends: Spark repeats its last
-        batch, no other."""
+        """Raise FatalError if the group has a later batch than this one, or this one with other ends: Spark repeats
+        only its last batch."""
         for tp, (offset, metadata) in committed.items():
             if self.is_in(metadata) and (metadata != str(self) or offset != offsets[tp]):
                 raise FatalError(
@@ -140,7 +140,7 @@ class BatchTransaction:
 
 
 def fenced_error(name: str, where: str) -> Exception:
-    """Error of a task as the driver raises it; tasks return the name of the error, which Spark would wrap."""
+    """Return the error that the driver raises for the error name of a task; Spark would wrap the error itself."""
     if name == TaskRetried.__name__:
         return TaskRetried(where)
     return KafkaError(ErrorCode[name], f"{where}: {name}")

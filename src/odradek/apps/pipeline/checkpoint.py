@@ -7,8 +7,8 @@
     DIR/g1/QUERY.intent.json    what a topic's writer was about to do (`topic_output`)
     DIR/g1/QUERY.tasks/         tasks that have begun to write to topics (`transaction_output`), during a transaction
 
-A replay begins a new generation, with state that is empty and offsets that were asked for. A checkpoint that belongs to
-another pipeline, cluster or input is refused: Spark would go on with its numbers, and mean something else by them.
+A replay begins a new generation, with state that is empty and offsets that were asked for. A checkpoint of another
+pipeline, cluster or input is refused: Spark would continue with its numbers, which mean something else.
 """
 
 import json
@@ -37,7 +37,7 @@ class Identity:
     writes: Mapping[str, str]  # the target of each query
     generation: int = 1
     starting: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
-    checkpoint_id: str = ""  # of this checkpoint alone: batches in transactions are known by it
+    checkpoint_id: str = ""  # unique to this checkpoint: it is part of the names of batches in transactions
 
 
 class Checkpoint:
@@ -45,7 +45,7 @@ class Checkpoint:
         self.directory = directory
 
     def claim(self, wanted: Identity) -> Identity:
-        """The identity as it is kept from now on, generation included. FatalError if it's another's."""
+        """Claim the checkpoint; return its identity with the generation. FatalError if it is another pipeline's."""
         kept = self.identity()
         if kept is None:
             self._refuse_foreign_checkpoint()
@@ -196,7 +196,7 @@ def make_directory(path: Path) -> None:
 
 
 def write_durably(path: Path, content: object) -> None:
-    """Replaces the file: after a crash it is the old one or the new one, whole."""
+    """Replace the file atomically: after a crash it is the old one or the new one."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     with temporary.open("w") as file:
         json.dump(content, file, indent=1)

@@ -19,7 +19,7 @@ _CLIENT_ID = "odradek-pipeline"
 
 @contextmanager
 def cluster_of(pipeline: Pipeline) -> Iterator[ClusterClient]:
-    """A client of the pipeline's cluster; FatalError if no broker answers."""
+    """Make a client of the pipeline's cluster; FatalError if no broker answers."""
     with ClusterClient(pipeline.bootstrap, client_id=_CLIENT_ID) as client:
         try:
             yield client
@@ -35,7 +35,7 @@ def absent_topics(pipeline: Pipeline, topics: Sequence[str]) -> list[str]:
 
 
 def cluster_with_inputs(pipeline: Pipeline) -> str:
-    """The cluster's id. FatalError if a topic that is to be read isn't there."""
+    """Return the cluster's id. FatalError if an input topic doesn't exist."""
     if absent := absent_topics(pipeline, pipeline.input_topics):
         raise FatalError(
             f"there is no topic {', '.join(absent)} to read; make it with: odradek topics create {absent[0]} "
@@ -46,7 +46,7 @@ def cluster_with_inputs(pipeline: Pipeline) -> str:
 
 
 def create_outputs(pipeline: Pipeline) -> list[str]:
-    """The topics that had to be created to write to."""
+    """Create missing output topics; return their names."""
     absent = absent_topics(pipeline, pipeline.output_topics)
     with cluster_of(pipeline) as client:
         for topic in absent:
@@ -59,7 +59,7 @@ def create_outputs(pipeline: Pipeline) -> list[str]:
 
 
 class EndsWatch:
-    """End offsets of the topics that are read, for the lag. Keeps the last known ones when no broker answers."""
+    """End offsets of the input topics, for the lag. If no broker answers, the last known ones are used."""
 
     def __init__(self, pipeline: Pipeline) -> None:
         self._client = ClusterClient(pipeline.bootstrap, client_id=_CLIENT_ID, timeout_ms=5_000)

@@ -1,4 +1,4 @@
-"""Batches shown to a person."""
+"""Output of batches on the terminal."""
 
 import sys
 from dataclasses import dataclass

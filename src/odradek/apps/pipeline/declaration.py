@@ -1,6 +1,6 @@
-"""`pipeline.toml` into a `Pipeline`: every key is known, every name resolves, every mistake is one sentence.
+"""Reads `pipeline.toml` into a `Pipeline`: every key is known, every name resolves, every mistake is one sentence.
 
-No Spark here: schemas, SQL and functions are looked at by `validate`, which plans the queries.
+No Spark here: `validate` checks schemas, SQL and functions, by planning the queries.
 """
 
 import re
@@ -39,7 +39,7 @@ _DEFAULT_TRIGGER = "1 second"
 _DEFAULT_RECORDS_PER_BATCH_MAX = 250_000
 _CONSOLE_ROWS = 20
 _TABLE_HISTORY = 1000
-# As Spark reads intervals, but for months and years, which no trigger or watermark takes.
+# Intervals as Spark reads them, without months and years, which triggers and watermarks refuse.
 _UNIT_SECONDS = {
     "microsecond": 1e-6,
     "millisecond": 1e-3,
@@ -231,7 +231,7 @@ def _existing(section: Section, directory: Path, name: str) -> Path:
 
 
 def _local_path(section: Section, directory: Path, name: str) -> Path:
-    """Batches are made whole by a rename, which object stores don't have."""
+    """Refuse object stores: batches are completed by a rename, which they don't have."""
     scheme, separator, rest = name.partition("://")
     if separator and scheme != "file":
         raise section.wrong(f"{name}: only directories that this machine mounts can be used")

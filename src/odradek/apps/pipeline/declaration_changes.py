@@ -1,7 +1,7 @@
-"""Differences between the declaration of a checkpoint and the one at hand, and what of the checkpoint holds.
+"""Differences between the declaration of a checkpoint and the present one, and their effects on the checkpoint.
 
 A checkpoint has offsets, and the state of deduplications, windows and joins. Offsets hold for every declaration of the
-same topics. State holds as long as it means the same: its keys, and the values that are kept for them. Values only.
+same topics. State holds as long as its keys and values mean the same. Values only.
 """
 
 import ast
@@ -18,7 +18,7 @@ _SQL_COMMENT = re.compile(r"--[^\n]*|/\*[^+].*?\*/", re.DOTALL)
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A change and its effect; `is_kept`: the next run goes on from the checkpoint."""
+    """A change and its effect; `is_kept`: the next run continues from the checkpoint."""
 
     what: str
     effect: str

@@ -1,4 +1,5 @@
-"""Decoding of a record's value to columns, and encoding of columns to a value. A failure is a reason, no exception.
+"""Decoding of a record's value to columns, and encoding of columns to a value. A failure becomes a text with the
+reason, not an exception.
 
 JSON and CSV are Spark's own. Avro and Protobuf come without a jar: a Python worker decodes Arrow batches of them with
 fastavro or protobuf into columns (`value_columns`); without the package they are refused by name.
@@ -27,7 +28,7 @@ _INSTALL = {Encoding.AVRO: "fastavro", Encoding.PROTOBUF: "protobuf"}
 
 
 def check_package(encoding: Encoding) -> None:
-    """FatalError where the encoding needs a package that isn't there."""
+    """Raise FatalError if the package that the encoding needs is missing."""
     package = _PACKAGES.get(encoding)
     if package is None:
         return
@@ -40,7 +41,7 @@ def check_package(encoding: Encoding) -> None:
 
 
 def columns_of(decoding: Decoding) -> "StructType":
-    """The declared schema, as Spark's type. Needs a session, since Spark reads its own language."""
+    """Return the declared schema as Spark's type. Needs a session, because Spark parses the text."""
     from pyspark.errors import PySparkException
     from pyspark.sql.types import StructType
 
@@ -54,12 +55,12 @@ def columns_of(decoding: Decoding) -> "StructType":
 
 
 def decoded(value: "Column", decoding: Decoding) -> "Column":
-    """A struct of the declared columns and `_undecodable`, which holds what didn't fit. Null for no value at all."""
+    """Return a struct of the declared columns and `_undecodable`, the text that didn't fit. Null for a null value."""
     from pyspark.sql import functions as F
     from pyspark.sql.types import StringType, StructField, StructType
 
     check_package(decoding.encoding)
-    # nothing is required at this place: a missing column breaks a rule, which has a name
+    # no column is required here: a missing one breaks a rule, which has a name
     fields = [StructField(field.name, field.dataType) for field in columns_of(decoding).fields]
     schema = StructType([*fields, StructField(UNDECODABLE, StringType())])
     options = {"mode": "PERMISSIVE", **(decoding.options or {}), "columnNameOfCorruptRecord": UNDECODABLE}
@@ -81,7 +82,7 @@ def is_text(encoding: Encoding) -> bool:
 
 
 def _in_batches(decoding: Decoding, columns: "StructType", schema: "StructType") -> "Callable[[Column], Column]":
-    """A function of Spark's over Arrow batches: bytes to the columns and the reason why they are none."""
+    """Make a Spark function over Arrow batches: from bytes to the columns, or the reason of a failure."""
     from pyspark.sql.pandas.functions import arrow_udf
 
     from odradek.apps.pipeline.value_columns import is_convertible
@@ -114,7 +115,7 @@ def _record_or_error(read: Callable[[bytes], Any], value: bytes | None) -> Any:
         return None
     try:
         return read(value)
-    except Exception as error:  # whatever a foreign decoder throws at bytes that nobody has checked
+    except Exception as error:  # a foreign decoder may raise anything for invalid bytes
         return error
 
 
@@ -145,7 +146,8 @@ def _protobuf_reader(descriptors: bytes, name: str) -> Callable[[bytes], Any]:
 
 
 def _plain_message(message: Any) -> Any:
-    """Numbers as numbers, which Protobuf's own JSON hasn't (its int64 are texts); what has no presence is there."""
+    """Convert a message to plain values: numbers as numbers (Protobuf's own JSON has int64 as texts), fields without
+    presence always."""
     if message.DESCRIPTOR.file.package == "google.protobuf":  # times, durations, wrappers: as Protobuf writes them
         from google.protobuf.json_format import MessageToDict
 
@@ -181,7 +183,7 @@ def _message_class(descriptors: bytes, name: str) -> Any:
 
 
 def check_schema_file(decoding: Decoding, path: Path) -> None:
-    """Check the file before any record comes."""
+    """Check the file before the first record."""
     try:
         if decoding.encoding is Encoding.AVRO:
             _avro_reader(path.read_bytes())

@@ -1,7 +1,7 @@
 """A topic as rows that every batch reads anew, from its beginning to its end at that moment.
 
-Spark plans a Python data source in a Python process that it starts each time, half a second of CPU for a batch that may
-take less. Here the tasks themselves ask for the offsets, in the Python workers that are there anyway.
+For the plan of a Python data source, Spark starts a Python process each time: half a second of CPU for a batch that may
+take less. Here the tasks themselves ask for the offsets, in Python workers that exist anyway.
 """
 
 from collections.abc import Iterator, Mapping
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from odradek.apps.pipeline.source.options import ReadOptions
 
 _TASKS = 2
-# A topic with fewer records is read by one task, whose rows Spark needs not bring together by their keys.
+# A topic with fewer records is read by one task, so that Spark need not group its rows by key.
 _RECORDS_OF_TASK = 50_000
 _clusters: dict[str, "Cluster"] = {}
 

@@ -59,7 +59,7 @@ def read_kafka_settings(section: Section, directory: Path) -> KafkaSettings:
 
 
 def use_kafka_settings(kafka: KafkaSettings) -> None:
-    """Make them those of this process and of processes that it starts. FatalError names what can't be used."""
+    """Use the settings in this process and its child processes. FatalError names an unusable one."""
     if not kafka.settings:
         return
     try:
@@ -90,7 +90,7 @@ def settings_of_workers(kafka: KafkaSettings, target: SparkTarget) -> dict[str, 
 
 
 def _flat(section: Section, directory: Path, prefix: str, content: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Settings by their whole names: TOML takes the dots of `sasl.mechanism` for tables."""
+    """Return settings by their full names: TOML reads the dots of `sasl.mechanism` as tables."""
     for key, value in content.items():
         name = f"{prefix}{key}"
         if isinstance(value, dict) and value.keys() in ({"env"}, {"file"}):

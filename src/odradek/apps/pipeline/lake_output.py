@@ -1,8 +1,8 @@
 """Tables in Delta Lake or Apache Iceberg, where their packages are on Spark's class path. Each batch is there once.
 
-A commit of either is atomic, and can carry a name. Delta remembers the last batch of each writer (`txnAppId`,
-`txnVersion`) and leaves out one that comes again; an Iceberg snapshot has the batch's name in its summary, where it is
-looked for before the batch is written.
+A commit of either is atomic, and can carry a name. Delta keeps the last batch of each writer (`txnAppId`, `txnVersion`)
+and skips a repeated one; an Iceberg snapshot has the batch's name in its summary, which is checked before the batch is
+written.
 """
 
 import re
@@ -71,7 +71,7 @@ class IcebergOutput:
 
 
 def check_format(spark: "SparkSession", format: TableFormat) -> None:
-    """FatalError where Spark doesn't have the format, or has a package of it that is made for another Spark."""
+    """Raise FatalError if Spark lacks the format, or has a package of it for another Spark."""
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 
@@ -93,7 +93,7 @@ def check_format(spark: "SparkSession", format: TableFormat) -> None:
 
 
 def spark_of_package(packages: str, format: TableFormat) -> str | None:
-    """The Spark that the format's package says it is made for; others may work until the second batch."""
+    """Return the Spark version of the format's package; with others it may fail at the second batch."""
     named = [_MADE_FOR.search(package) for package in packages.split(",") if format.value in package]
     return next((found[1] for found in named if found), None)
 

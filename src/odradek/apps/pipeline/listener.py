@@ -4,8 +4,8 @@ For any streaming query on topics, through `format("odradek")` or Spark's own co
 
     spark.streams.addListener(GroupListener("127.0.0.1:9092"))
 
-Then query `revenue` shows as group `spark-revenue`, with lag, in every tool. Spark's listener bus does not wait
-here: a report is put down and picked up by a thread of our own; of several that wait, only the last of a query counts.
+Then query `revenue` shows as group `spark-revenue`, with lag, in every tool. Spark's listener bus does not wait here: a
+thread of our own handles the reports; of several waiting ones, only the last of each query counts.
 """
 
 import json

@@ -1,4 +1,4 @@
-"""A run on the terminal: a table that stays in place and moves, or a line now and then where there's no terminal."""
+"""View of a run: a table on the terminal that is redrawn in place; elsewhere a line from time to time."""
 
 import sys
 from collections.abc import Mapping, Sequence
@@ -84,7 +84,7 @@ def status_panel(status: Mapping[str, Any]) -> Group:
 
 
 class QueriesTable:
-    """The queries, a line each: as many columns as the terminal is wide for, the most telling first; then the parts of
+    """The queries, a line each: as many columns as fit the terminal, the most important first; then the parts of
     each query's last batch and the reason for which it waits.
     """
 
@@ -131,7 +131,8 @@ def _cells(query: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _last_batch(query: Mapping[str, Any]) -> str:
-    """Latency, parts of the last batch, and why nothing runs now. A status file of an earlier release has none."""
+    """Latency, parts of the last batch, and the reason for which a query waits; none in status files of earlier
+    releases."""
     facts: list[str] = []
     if query.get("event_to_sink_ms") is not None:
         facts.append(f"event to sink {_seconds(query['event_to_sink_ms'])}")

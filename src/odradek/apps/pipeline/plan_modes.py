@@ -49,7 +49,7 @@ def _waits_for_watermark(plan: Any, mode: Mode) -> bool:
 
 
 def state_shapes(frames: "Mapping[str, DataFrame]") -> dict[str, list[str]]:
-    """State of each view as text: two plans whose texts differ have states that can't stand for each other.
+    """State of each view as text: plans with different texts have incompatible states.
 
     Empty with Spark Connect, which shows no plans.
     """

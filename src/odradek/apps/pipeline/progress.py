@@ -46,7 +46,7 @@ class QueryProgress:
     waits_for: str | None = None  # None: a batch runs
 
     def after(self, report: Mapping[str, Any], branches: int = 1) -> "QueryProgress":
-        """Add one more of Spark's reports, as its JSON has it. Each of `branches` deduplicates the same rows."""
+        """Add a report of Spark in its JSON form. Each of `branches` deduplicates the same rows."""
         operators = report.get("stateOperators", [])
         dedupes = [o for o in operators if str(o.get("operatorName")).startswith("dedupe")]
         late_in_dedupes = sum(o["numRowsDroppedByWatermark"] for o in dedupes)
@@ -73,7 +73,7 @@ class QueryProgress:
 
 
 class QueryProgressBoard:
-    """The last word on each query. Several threads."""
+    """Latest progress of each query. Thread-safe."""
 
     def __init__(self, names: list[str]) -> None:
         self._lock = threading.Lock()
@@ -123,7 +123,7 @@ def event_to_sink_ms(report: Mapping[str, Any], before: int | None) -> int | Non
 
 
 def source_offsets(report: Mapping[str, Any]) -> Offsets:
-    """Return the offsets of the query after the batch, over all of its sources that count in a topic's offsets."""
+    """Return the offsets of the query after the batch, over all sources with offsets of topics."""
     found: dict[str, dict[str, int]] = {}
     for source in report.get("sources", []):
         end = source.get("endOffset")
@@ -144,7 +144,7 @@ def by_partition(offsets: Offsets) -> dict[TopicPartition, int]:
 
 
 def _number(value: Any) -> float:
-    """Spark says NaN and Infinity as text, of a batch that took no time."""
+    """Parse a number; Spark writes NaN and Infinity as texts for a batch without duration."""
     return float(value) if isinstance(value, int | float) and value < float("inf") else 0.0
 
 

@@ -1,4 +1,4 @@
-"""Good records and dead letters: one pass decides for each record which it is, and why.
+"""Good records and dead letters: one pass judges each record and gives the reason.
 
 A record is either good or a dead letter, never both and never neither: a rule that can't be answered (null) counts as
 broken. The decision depends on the record alone, so it is the same whenever the record is read again.
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 RECORD = "_record"
 REASON = "_reason"
 _VALUE = "_value"
-# A dead letter fits into a topic with the default max.message.bytes, whatever the record held.
+# A dead letter always fits into a topic with the default max.message.bytes.
 VALUE_BYTES_MAX = 900_000
 KEY_BYTES_MAX = 90_000
 
@@ -64,7 +64,7 @@ def branch_of(exchange: "DataFrame", source: Source) -> "DataFrame":
     from pyspark.sql import functions as F
 
     kept = {*source.dedupe, *([source.watermark.column] if source.watermark else [])}
-    packed = F.struct(*(F.col(f"`{name}`") for name in exchange.columns))  # all of them, also those that stay beside it
+    packed = F.struct(*(F.col(f"`{name}`") for name in exchange.columns))  # all columns, also those that stay beside it
     row = F.when(F.spark_partition_id() >= 0, packed).alias("_row")
     beside = [F.col(f"`{name}`") for name in exchange.columns if name in kept]
     columns = [F.col(f"`{name}`") if name in kept else F.col("_row")[name].alias(name) for name in exchange.columns]
@@ -84,7 +84,8 @@ def header(key: str, value: "Column") -> "Column":
 
 
 def fitting(key: "Column", value: "Column") -> tuple["Column", "Column"]:
-    """Key and value for a topic: a value is cut to the limit; a key over it becomes null, as a part is another key."""
+    """Return key and value for a topic: a long value is truncated; a long key becomes null, because a part would be
+    another key."""
     from pyspark.sql import functions as F
 
     cut = F.when(F.length(value) > VALUE_BYTES_MAX, F.substring(value, 1, VALUE_BYTES_MAX)).otherwise(value)
@@ -92,7 +93,7 @@ def fitting(key: "Column", value: "Column") -> tuple["Column", "Column"]:
 
 
 def dead_letters(judgement: "DataFrame", name: str) -> "DataFrame":
-    """Key and value as they came, as far as they fit, and headers that say why and from where."""
+    """Original key and value, as far as they fit, and headers with reason and origin."""
     from pyspark.sql import functions as F
 
     key, value = fitting(F.col(RECORD)["key"], F.col(_VALUE))
@@ -107,7 +108,7 @@ def dead_letters(judgement: "DataFrame", name: str) -> "DataFrame":
 
 
 def _decoding_error(decoding: Decoding) -> "Column":
-    """Column with the reason why the bytes are no record of the schema; null if they are."""
+    """Column with the reason why the bytes don't match the schema; null if they do."""
     from pyspark.sql import functions as F
 
     value = F.col(_VALUE)
@@ -122,7 +123,7 @@ def _decoding_error(decoding: Decoding) -> "Column":
 
 
 def _broken_rules(decoding: Decoding, source: Source | None) -> "Column":
-    """Column with all broken rules, so that a record can be mended in one go; null if it breaks none."""
+    """Column with all broken rules, so that all faults of a record are known at once; null without any."""
     from pyspark.sql import functions as F
 
     required = [field.name for field in columns_of(decoding).fields if not field.nullable]

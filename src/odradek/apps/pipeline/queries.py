@@ -43,7 +43,7 @@ Output = Callable[["DataFrame", int], None]
 
 @dataclass(frozen=True, slots=True)
 class SinkPlan:
-    """A target of the pipeline and its promise, known without Spark."""
+    """A target of the pipeline and its delivery guarantee, known without Spark."""
 
     name: str
     target: str
@@ -85,7 +85,7 @@ class Query:
 
 
 def group_of(pipeline: str, query: str) -> str:
-    """The consumer group under which a query shows its lag."""
+    """Return the consumer group that shows the lag of a query."""
     return f"pipeline-{pipeline}-{query}"
 
 

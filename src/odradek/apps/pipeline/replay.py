@@ -1,9 +1,9 @@
 """`odradek pipeline replay`: go back in the input and compute again from there.
 
-A replay begins a new generation: empty state, offsets that were asked for. A table must not have anything twice, so it
-gives up the batches that were made of records from there on; since a batch is all or nothing, the replay begins where
-the first of those began, which may be a little before what was asked for. What was written to topics stays there, and
-is written again: a topic can't be taken back.
+A replay begins a new generation: empty state, offsets that were asked for. A table must not have duplicates, so batches
+with records from there on are removed from it. Batches are removed as a whole, so the replay begins where the first of
+them began, which may be a little before the given offsets. Records in topics stay there and are written again, because
+they can't be removed.
 """
 
 import shutil
@@ -33,12 +33,12 @@ class Replay:
     generation: int
     starting: Positions
     read: Positions  # offsets that the pipeline has reached
-    retired: Mapping[str, int]  # batches that each table gives up
+    retired: Mapping[str, int]  # batches to remove from each table
     kept_lake_tables: tuple[str, ...]  # tables whose batches can't be distinguished here
 
 
 def parse_offset(text: str) -> dict[TopicPartition | None, int]:
-    """`earliest`, a number for every partition, or TOPIC:PARTITION:OFFSET, several with commas."""
+    """Parse `earliest`, a number for every partition, or TOPIC:PARTITION:OFFSET, several with commas."""
     if text == "earliest":
         return {None: 0}
     if text.isdecimal():
@@ -54,7 +54,7 @@ def parse_offset(text: str) -> dict[TopicPartition | None, int]:
 
 
 def replay(pipeline: Pipeline, *, from_offset: str | None, from_time: str | None, dry_run: bool = False) -> Replay:
-    """Prepares it; the next `run` does it. The pipeline must not be running. `dry_run`: plan it, and change nothing."""
+    """Prepare a replay; the next `run` carries it out. The pipeline must not be running. `dry_run`: only plan it."""
     use_kafka_settings(pipeline.kafka)
     checkpoint = Checkpoint(pipeline.checkpoint)
     kept = checkpoint.identity()
@@ -112,7 +112,7 @@ def _tables(pipeline: Pipeline) -> list[TableSink]:
 
 
 def _batches(pipeline: Pipeline, sink: TableSink) -> list[WrittenBatch]:
-    """Batches of a table, oldest first. Those that a Delta table has merged are one, and are taken back together."""
+    """Batches of a table, oldest first. Merged batches of a Delta table count as one and are removed together."""
     if sink.name not in pipeline.own_delta_tables:
         return list(written_batches(sink.path))
     return [
@@ -134,7 +134,7 @@ def _wanted(
 ) -> tuple[Positions, Positions]:
     """Return the offset from which each partition is read again, and the first one that it still has.
 
-    What no query has read yet is not passed over, whatever was asked for. Dimensions were judged already: they go on.
+    Unread records are never skipped, whatever offsets were given. Dimensions were judged already: they continue.
     """
     topics = [topic for source in pipeline.sources.values() for topic in source.topics]
     with cluster_of(pipeline) as client:
@@ -159,12 +159,13 @@ def _wanted(
 
 
 def read_so_far(pipeline: Pipeline, checkpoint: Checkpoint, identity: Identity) -> Positions:
-    """Return the offsets that every query has read: the lowest per partition. What nobody began is absent."""
+    """Return the offsets that every query has read: the lowest per partition. Partitions that no query has begun are
+    absent."""
     least: Positions = {}
     queries = {name: checkpoint.query(identity.generation, name) for name in checkpoint.begun(identity.generation)}
     begun = {name: read for name, path in queries.items() if (read := committed_offsets(path))}
     unread = _unread_topics(pipeline, checkpoint.parts(identity.generation, begun))
-    # a source that is to be read from its end has nothing yet that must not be passed over
+    # a source that is read from its end has no records yet that must not be skipped
     ended = {topic for source in pipeline.sources.values() if source.start == "latest" for topic in source.topics}
     begins = identity.starting
     not_begun = {topic: dict(begins.get(topic, {})) for topic in unread if topic in begins or topic not in ended}
@@ -179,7 +180,7 @@ def read_so_far(pipeline: Pipeline, checkpoint: Checkpoint, identity: Identity) 
 
 
 def _unread_topics(pipeline: Pipeline, parts: Container[str]) -> list[str]:
-    """Topics that a sink or the judging of an input has not begun to read. `parts` have: sinks and inputs."""
+    """Topics that a sink or an input has not begun to read. `parts`: sinks and inputs that have begun."""
     inputs = {source.name: source.topics for source in pipeline.sources.values()}
     waiting = {name for name in inputs if name not in parts or any(sink not in parts for sink in pipeline.sinks)}
     found = [topic for name in inputs if name in waiting for topic in inputs[name]]
@@ -203,7 +204,7 @@ def _nested(offsets: Mapping[TopicPartition, int]) -> Positions:
 
 
 def _whole_batches(wanted: Positions, first: Positions, batches: list[WrittenBatch]) -> Positions:
-    """The positions moved back until no batch has records on both sides of them, but not before what there is."""
+    """Move positions back until no batch has records on both sides of them, but not before the first offsets."""
     positions = {topic: dict(partitions) for topic, partitions in wanted.items()}
     moved = True
     while moved:
@@ -211,7 +212,7 @@ def _whole_batches(wanted: Positions, first: Positions, batches: list[WrittenBat
         for batch in batches:
             if not _reaches(batch, positions):
                 continue
-            # the first batch of a generation knows no start: it began where there was something to read
+            # the first batch of a generation has no start: it began at the first available record
             for topic, partition, offset in _spread(batch.start) or [(t, p, 0) for t, p, _ in _spread(batch.end)]:
                 kept = max(offset, first.get(topic, {}).get(partition, 0))
                 if topic in positions and kept < positions[topic].get(partition, 0):
@@ -221,7 +222,7 @@ def _whole_batches(wanted: Positions, first: Positions, batches: list[WrittenBat
 
 
 def _remove_whole(path: Path) -> None:
-    """Out of the table by one rename, so that no reader sees half a batch; then away."""
+    """Remove a batch from the table by one rename, so that no reader sees half of it; then delete its files."""
     aside = path.parent.parent / f".{path.parent.name}.staging" / f"retired-{path.name}"
     aside.parent.mkdir(exist_ok=True)
     shutil.rmtree(aside, ignore_errors=True)
@@ -240,7 +241,7 @@ def _reaches(batch: WrittenBatch, positions: Mapping[str, Mapping[str, int]]) ->
 
 
 def _spread(offsets: list[dict[str, dict[str, int]]]) -> list[tuple[str, str, int]]:
-    """One triple for each partition of each of a query's sources."""
+    """Yield a triple for each partition of each source of a query."""
     return [
         (topic, partition, int(offset))
         for source in offsets

@@ -1,6 +1,6 @@
 """`odradek pipeline run`: from the project to running queries, until they end or are stopped.
 
-One run per project at a time, kept by a lock that the system takes back when the process dies.
+One run per project at a time, ensured by a lock that the system releases when the process dies.
 """
 
 import fcntl
@@ -72,7 +72,8 @@ class RunOptions:
 
 
 def validate(pipeline: Pipeline, target: SparkTarget) -> dict[str, list[tuple[str, str]]]:
-    """Plans every query as a run would, and starts none: the columns of each sink. FatalError says what is wrong."""
+    """Plan every query as a run does, without starting it; return the columns of each sink. FatalError describes the
+    fault."""
     pipeline = secured(pipeline, target)
     _check_formats(pipeline)
     spark = start_session(pipeline.name, target, pipeline.spark, pipeline.state_directory)
@@ -102,7 +103,8 @@ def secured(pipeline: Pipeline, target: SparkTarget) -> Pipeline:
 
 
 def claim(pipeline: Pipeline, note: Callable[[str], None]) -> tuple[Checkpoint, Identity]:
-    """Makes the topics, the checkpoint and the tables this pipeline's, or says whose they are."""
+    """Claim the checkpoint and the tables for this pipeline, and create its topics. FatalError if another pipeline owns
+    them."""
     cluster = cluster_with_inputs(pipeline)
     checkpoint = Checkpoint(pipeline.checkpoint)
     identity = checkpoint.claim(_identity(pipeline, cluster))
@@ -112,7 +114,7 @@ def claim(pipeline: Pipeline, note: Callable[[str], None]) -> tuple[Checkpoint, 
         elif isinstance(sink, TableSink) and sink.format is TableFormat.PARQUET:
             claim_table(sink.path, pipeline.name, sink.name)
     retire_replayed(pipeline, identity)
-    for topic in create_outputs(pipeline):  # once it's clear that nothing else refuses the run
+    for topic in create_outputs(pipeline):  # after all other checks
         note(f"created topic {topic}")
     return checkpoint, identity
 
@@ -203,13 +205,14 @@ class Run:
                 supervisor.stop()
                 maintenance.stop()
         finally:
-            with suppress(Exception):  # of a Spark that is going already, Py4J throws many things
+            with suppress(Exception):  # Py4J raises many kinds of errors while Spark shuts down
                 spark.streams.removeListener(listener)
             listener.close()
             spark.stop()
 
     def _waiting(self) -> int:
-        """Records that wait for the query with the most, about: of a topic that was never read, all of its offsets."""
+        """Return the approximate number of records that wait for the query with the most; a topic that was never read
+        counts in full."""
         generation, ends = self._identity.generation, self._ends.ends
         kept = [self._checkpoint.query(generation, query.name) for query in self._checkpoint.queries(generation)]
         lags = [lag(offsets, ends) for checkpoint in kept if (offsets := committed_offsets(checkpoint))]
@@ -224,7 +227,7 @@ class Run:
     def _listener(self) -> "GroupListener":
         from odradek.apps.pipeline.listener import GroupListener
 
-        is_in_transactions = self._pipeline.delivery is Delivery.EXACTLY_ONCE  # which commit the offsets themselves
+        is_in_transactions = self._pipeline.delivery is Delivery.EXACTLY_ONCE  # they commit the offsets themselves
         return GroupListener(
             self._pipeline.bootstrap,
             lambda query: None if is_in_transactions else group_of(self._pipeline.name, query),
@@ -258,7 +261,8 @@ def _planned(
 def check_changes(
     pipeline: Pipeline, views: Views, checkpoint: Checkpoint, generation: int, note: Callable[[str], None]
 ) -> None:
-    """Tell what the declaration at hand keeps of the checkpoint, and keep it; FatalError if that needs a replay."""
+    """Report the changes of the declaration since the checkpoint, and store the new one; FatalError if they need a
+    replay."""
     texts = {name: transform.file.read_text() for name, transform in pipeline.transforms.items()}
     states = state_shapes({sink.view: views.frames[sink.view] for sink in pipeline.sinks.values()})
     wanted, kept = declared(pipeline, texts, states), checkpoint.declaration(generation)
@@ -311,7 +315,7 @@ def _locked(pipeline: Pipeline) -> Iterator[None]:
 
 
 class StopRequest:
-    """SIGTERM and Ctrl-C ask to stop: the batch that runs is given up, and comes again at the next start."""
+    """Handler of SIGTERM and Ctrl-C: the running batch is abandoned, and repeated at the next start."""
 
     def __init__(self) -> None:
         self.asked = False

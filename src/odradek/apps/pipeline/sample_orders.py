@@ -1,6 +1,6 @@
-"""A shop that invents itself: believable orders, of which some are late, some come twice and some are broken.
+"""A simulated shop: plausible orders, of which some are late, some come twice and some are broken.
 
-Used by the sample project and by the demo. What was acknowledged is counted, so that results can be checked against it.
+Used by the sample project and by the demo. Acknowledged records are counted, so that results can be compared.
 """
 
 import json
@@ -28,7 +28,7 @@ _AT_ONCE = 5_000
 @dataclass(frozen=True, slots=True)
 class SentRecord:
     value: bytes
-    order: Mapping[str, Any] | None  # None: a pipeline can only put it aside
+    order: Mapping[str, Any] | None  # None: a dead letter for any pipeline
     is_copy: bool = False
 
 
@@ -154,7 +154,7 @@ class Shop:
         return sent
 
     def sell_at_once(self, records: Sequence[SentRecord]) -> None:
-        """Write them all, for experiments that need orders that wait."""
+        """Write all orders, for experiments that need a backlog."""
         sender, partitions = RecordSender(self._client, self._orders), self._partitions(self._orders)
         for start in range(0, len(records), _AT_ONCE):
             self._send(sender, partitions, records[start : start + _AT_ONCE])

@@ -1,4 +1,4 @@
-"""`odradek pipeline init`: a small project that runs as it is."""
+"""`odradek pipeline init`: writes a small project that runs without changes."""
 
 from importlib.resources import files
 from pathlib import Path
@@ -15,7 +15,7 @@ def check_name(name: str) -> None:
 
 
 def init_project(directory: Path, name: str, bootstrap: str) -> list[Path]:
-    """Writes the project; the files, relative to it. Nothing that is there is overwritten."""
+    """Write the project; return its files, relative to it. No existing file is overwritten."""
     check_name(name)
     if directory.exists() and any(directory.iterdir()):
         raise FatalError(f"{directory} is there already, and not empty")

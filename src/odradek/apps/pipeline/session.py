@@ -1,4 +1,4 @@
-"""The Spark session of a pipeline: local by default, on a cluster where one is named, with a Java that is found."""
+"""The Spark session of a pipeline: local by default, or on a named cluster; it finds Java itself."""
 
 import os
 import socket
@@ -26,10 +26,11 @@ _CONNECT_PORT = 15002
 _CONNECT_TIMEOUT_S = 10
 _SETTINGS = {
     "spark.sql.session.timeZone": "UTC",
-    # A rule or a transform that can't be computed for a record gives null, and the record its reason: never a crash.
+    # If a rule or a transform fails for a record, the result is null and the record becomes a dead letter: never a
+    # crash.
     "spark.sql.ansi.enabled": "false",
-    # A batch that its table has already is not computed again. Spark takes that for a mistake, and fails the query; the
-    # state of the batch was kept before the batch was written.
+    # A batch that its table has already is not computed again. Spark's check would fail the query for that; the state
+    # of the batch was stored before the batch was written.
     "spark.sql.streaming.stateStore.commitValidation.enabled": "false",
     "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
@@ -37,7 +38,7 @@ _SETTINGS = {
     "spark.ui.liveUpdate.period": "5s",
     "spark.sql.ui.explainMode": "simple",
     "spark.log.level": "WARN",
-    # Otherwise each operation on a column or a frame tells Spark the line of Python that it comes from, by ten calls.
+    # Otherwise each operation on a column or a frame sends its line of Python code to Spark, by ten calls.
     "spark.python.sql.dataFrameDebugging.enabled": "false",
     # Plans of a batch's parts are small and alike: planning each of them stage by stage costs more than it gives.
     "spark.sql.adaptive.enabled": "false",
@@ -54,7 +55,7 @@ _LAUNCHER_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 # A Spark that lives for seconds or minutes: the optimizing compiler took 45 of 124 CPU seconds of a run over 200,000
 # orders on two cores, and gave back 2 (decision 0029).
 SHORT_LIVED = {_JAVA_OPTIONS: f"-XX:TieredStopAtLevel=1 -XX:+UseSerialGC {_CLASSES}"}
-# A run over more records than these has the optimizing compiler, whose work is the same for any number of them.
+# A run over more records than these uses the optimizing compiler, whose cost doesn't depend on their number.
 RECORDS_OF_SHORT_RUN_MAX = 400_000
 # State, which lives long, is most of the heap: 280 bytes for each key to deduplicate by and each view. The generation
 # of new objects is bounded, so that the rest of the heap is for it.
@@ -106,7 +107,7 @@ def require_spark() -> None:
 
 
 def start_session(name: str, target: SparkTarget, settings: Mapping[str, str], work: Path) -> "SparkSession":
-    """`work` is a directory for what Spark drops beside its work. Settings go over ours."""
+    """Start a session. `work`: a directory for Spark's other files. The given settings override ours."""
     require_spark()
     from pyspark.sql import SparkSession
 
@@ -124,7 +125,7 @@ def start_session(name: str, target: SparkTarget, settings: Mapping[str, str], w
         os.environ.setdefault("SPARK_LAUNCHER_OPTS", _LAUNCHER_OPTIONS)
         # Otherwise the allocator has a pool for each of many threads, and gives little of them back.
         os.environ.setdefault("MALLOC_ARENA_MAX", "2")
-    # yarn and k8s hand that home on to their workers, zip and all; a standalone cluster's workers have their own
+    # yarn and k8s copy that home with its zip to their workers; workers of a standalone cluster have their own
     if "SPARK_HOME" not in os.environ and target.master.startswith(("local", "spark://")):
         os.environ["SPARK_HOME"] = str(unzipped_spark_home(work))
     if "JAVA_HOME" not in os.environ:
@@ -182,7 +183,7 @@ def start_workers(session: "SparkSession") -> None:
         yield from batches
 
     def run() -> None:
-        with suppress(Exception):  # the first batch starts them then, and has the error
+        with suppress(Exception):  # the first batch starts them then, and reports the error
             session.range(0, 1, 1, 1).mapInArrow(rows_as_they_are, "id LONG").collect()
 
     Thread(target=run, name="start of Python workers", daemon=True).start()
@@ -214,7 +215,7 @@ def environment_of_tests(work: Path) -> dict[str, str]:
 
 
 def _check_answers(remote: str) -> None:
-    """Raise FatalError if no server answers: Spark's own client would try for ten minutes, and say nothing."""
+    """Raise FatalError if no server answers: Spark's own client would try for ten minutes without a message."""
     place = urlsplit(remote)
     if place.scheme != "sc" or not place.hostname:
         raise FatalError(f"--remote {remote} is not a Spark Connect server: sc://HOST:PORT")
@@ -229,7 +230,7 @@ def unzipped_spark_home(work: Path) -> Path:
     """Spark as the wheel has it, but for the zip of Python sources that it puts before everything else.
 
     Python compiles a zip's modules anew in every worker, 1.0 s of CPU; from site-packages the same takes 0.4 s. Spark
-    gives a worker ten seconds to start, which on a busy machine is what decides.
+    gives a worker ten seconds to start, which may be too short on a busy machine.
     """
     spec = find_spec("pyspark")
     assert spec is not None

@@ -1,13 +1,13 @@
 """Queries of a pipeline: which sinks share one. Values only, no Spark.
 
 Sinks whose views read the same sources share a streaming query, so that a source is read, decoded and judged once per
-batch however many sinks hang on it. Three things keep sinks apart:
+batch for any number of sinks. Three things keep sinks apart:
 
 - other sources: a query has one watermark, the lowest of its sources, and a window must not wait for a foreign one;
 - another output mode: append and update mean different rows of an aggregate or a join of streams, and Spark takes one
   of those in update mode;
 - a checkpoint: the plan of a query is part of it. A sink that is declared later gets a query of its own, which begins
-  at the beginning, and the others go on.
+at the beginning; the others continue.
 """
 
 from collections.abc import Container, Iterator, Mapping, Sequence

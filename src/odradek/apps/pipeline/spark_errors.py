@@ -1,4 +1,4 @@
-"""Errors of Spark, as one sentence for a person."""
+"""Errors of Spark as one sentence."""
 
 import re
 from collections.abc import Iterator
@@ -16,7 +16,7 @@ _NO_MASTER = "Spark has stopped: its master doesn't answer, or has removed the a
 
 
 def error_text(error: BaseException) -> str:
-    """Spark's own sentence, without its plan and its trace; of a Python trace the last word."""
+    """Return Spark's own sentence, without plan and trace; of a Python trace, the last line."""
     text = str(error)
     if "stopped SparkContext" in text:
         return _NO_MASTER
@@ -28,7 +28,7 @@ def error_text(error: BaseException) -> str:
     if traced:
         text = "\n".join([line for line in trace.splitlines() if line and not line[0].isspace()][:3])
     sentence = " ".join(line.strip() for line in text.splitlines() if line.strip()) + _place(trace if traced else "")
-    if sentence.endswith(":"):  # it goes on where it was caused
+    if sentence.endswith(":"):  # the trace continues at the cause
         sentence = " ".join([sentence, *_CAUSE.findall(str(error))[-1:]])
     return _SQLSTATE.sub("", sentence).rstrip("; ")[:_SENTENCE_MAX] or type(error).__name__
 
@@ -53,7 +53,7 @@ def in_one_sentence(before: str = "") -> Iterator[None]:
 
 
 def is_sparks(error: BaseException) -> bool:
-    """Return whether Spark or the bridge to its process has raised the error, or the process is gone."""
+    """Return whether the error comes from Spark, from the bridge to its process, or from the end of the process."""
     from py4j.protocol import Py4JError
     from pyspark.errors import PySparkException
 

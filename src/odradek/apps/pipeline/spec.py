@@ -34,7 +34,7 @@ class Mode(StrEnum):
 
 
 class Delivery(StrEnum):
-    """Promise of the topics that are written: in transactions, or for brokers that have none."""
+    """Delivery guarantee of output topics: with transactions, or for brokers without them."""
 
     EXACTLY_ONCE = "exactly-once"
     AT_LEAST_ONCE = "at-least-once"
@@ -61,7 +61,7 @@ class Watermark:
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A stream of records. What breaks a rule, or can't be decoded, is a dead letter."""
+    """A stream of records. Records that break a rule, or can't be decoded, become dead letters."""
 
     name: str
     topics: tuple[str, ...]

@@ -1,4 +1,4 @@
-"""`.odradek/status.json`: what a run tells other programs of itself, replaced whole about once a second.
+"""`.odradek/status.json`: the status of a run for other programs, replaced about once a second.
 
 Its shape is documented in docs/pipelines.md, and read by `pipeline status`, the demo and the web console.
 """

@@ -1,7 +1,7 @@
-"""Keeps the queries of a run going: starts them, starts one again that failed, gives up on one that fails for good.
+"""Supervises the queries of a run: starts them, restarts failed ones, and ends the run if one fails permanently.
 
-A failed query costs the others nothing. It starts again from its checkpoint, after a pause that doubles; one that fails
-again and again without finishing a batch is given up, and the run with it, with the reason.
+A failed query costs the others nothing. It starts again from its checkpoint, after a pause that doubles; a query that
+fails repeatedly without finishing a batch ends the run, with the reason.
 """
 
 import time
@@ -63,7 +63,7 @@ class Supervisor:
         self._kept = [_Kept(query) for query in queries]
 
     def tend(self) -> bool:
-        """Start queries that should run and don't; called about once a second. Return whether any work is left."""
+        """Start queries that should run; called about once a second. Return whether any work is left."""
         for kept in self._kept:
             if kept.running is not None and not kept.running.isActive:
                 self._ended(kept)
@@ -74,12 +74,12 @@ class Supervisor:
         return not all(kept.done for kept in self._kept)
 
     def stop(self) -> None:
-        """The batch that runs is given up: it comes again at the next start."""
+        """Stop the queries. The running batch is abandoned and repeated at the next start."""
         for kept in self._kept:
             try:
                 if kept.running is not None and kept.running.isActive:
                     kept.running.stop()
-            except Exception as error:  # of a Spark that is going already, Py4J throws many things
+            except Exception as error:  # Py4J raises many kinds of errors while Spark shuts down
                 log.info("query was gone before it was stopped", query=kept.query.name, error=error_text(error))
 
     def _start(self, kept: _Kept) -> None:
@@ -127,6 +127,7 @@ def _waits_for(kept: _Kept) -> str | None:
 
 
 def _is_initializing(kept: _Kept) -> bool:
-    """Each source starts a Python process that must answer within Spark's ten seconds: one after the other they do."""
+    """Return whether the query still starts. Each source starts a Python process that must answer within Spark's ten
+    seconds, so queries start one after the other."""
     running = kept.running
     return running is not None and running.isActive and running.status["message"].startswith("Initializing")

@@ -4,9 +4,8 @@
     TABLE/batch=g1-000000012/_odradek.json      which records of which topics it was made of, and its columns
     TABLE/_odradek.json                         whose table this is
 
-A batch is written beside the table, made durable, and moved into it by one rename. So a reader, whoever it is, sees
-whole batches only; and a batch that Spark gives a second time, after a crash between the rename and its own commit, is
-there already and is left alone.
+A batch is written beside the table, made durable, and moved into it by one rename. So every reader sees whole batches
+only; and a batch that Spark gives a second time, after a crash between the rename and its own commit, is skipped.
 """
 
 import json
@@ -84,7 +83,7 @@ def written_batches(table: Path) -> Iterator[WrittenBatch]:
 
 
 def claim_table(table: Path, pipeline: str, sink: str) -> None:
-    """Makes it the table of this sink; FatalError if it is another's, or a directory with something else in it."""
+    """Claim the directory for this sink; FatalError if it belongs to another one, or has other files."""
     owner = {"pipeline": pipeline, "sink": sink}
     manifest = table / MANIFEST
     make_directory(table)
@@ -117,7 +116,8 @@ def columns_of(frame: "DataFrame") -> dict[str, str]:
 
 
 def _check_same(batch: Path, end: list[Any]) -> None:
-    """FatalError if it has the number of the batch at hand and other records: its checkpoint was removed, it wasn't."""
+    """Raise FatalError if the table's batch has this number and other records: the checkpoint was removed, the table
+    was not."""
     if json.loads((batch / MANIFEST).read_text())["end"] != end:
         raise FatalError(
             f"{batch} was made of other records than the batch that has its number now: the checkpoint was removed and "

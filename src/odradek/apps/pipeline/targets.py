@@ -14,5 +14,5 @@ def target(sink: Sink) -> str:
 
 
 def short_target(target: str) -> str:
-    """A path by its last name: the table is what counts, not where the project lives."""
+    """Return the last part of a path, without the location of the project."""
     return target if "/" not in target else f"{target.partition('/')[0]}{target.rpartition('/')[2]}"

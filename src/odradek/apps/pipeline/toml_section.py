@@ -9,12 +9,12 @@ from odradek.base.errors import FatalError
 FILE_NAME = "pipeline.toml"
 
 _MISSPELT = 0.75
-"""Likeness of a misspelt key to the key that is meant; `schema` is not a misspelt `avro_schema`."""
+"""Similarity from which on an unknown key counts as misspelt; `schema` is not a misspelt `avro_schema`."""
 Choice = TypeVar("Choice", bound=StrEnum)
 
 
 class Section:
-    """One table of the file. Its reader calls `finish` at the end, which refuses keys that were not asked for."""
+    """One table of the file. Its reader calls `finish` at the end, which refuses unread keys."""
 
     def __init__(self, name: str, content: Any) -> None:
         if not isinstance(content, dict):

@@ -1,10 +1,10 @@
 """Batches into a topic, each record once, as far as a topic without transactions allows it.
 
 Before a batch is written, its number and the topic's end offsets are kept (the intent). If the driver dies and Spark
-gives the batch again, what lies behind those offsets and carries the batch's name in its header is already there, and
-only the rest is written. So the topic has each record once when the batch comes out the same as before. It need not:
-a transform may use chance, the clock, or a dimension that has changed meanwhile. Then a record may be there in both
-forms. That is why the promise is at least once.
+gives the batch again, records behind those offsets with the batch's name in a header are already there, and only the
+others are written. So the topic has each record once if the repeated batch is equal. It may differ: a transform may use
+random numbers, the clock, or a dimension that has changed meanwhile. Then a record may be there in both forms. So the
+guarantee is at least once.
 """
 
 import json
@@ -76,7 +76,7 @@ class TopicOutput:
     def _written(self, batch: "DataFrame", begun: dict[str, dict[str, int]], tag: str) -> "DataFrame":
         from pyspark.sql import functions as F
 
-        # a partition that has come since is read from its beginning
+        # a new partition is read from its beginning
         starts = {
             topic: {partition: begun.get(topic, {}).get(partition, 0) for partition in ends}
             for topic, ends in self._ends().items()
@@ -116,7 +116,7 @@ def write_records(records: "DataFrame", options: WriteOptions, count: int) -> No
 def as_records(frame: "DataFrame", sink: TopicSink, dead_letters: str) -> "DataFrame":
     """Return rows as records: the value is a JSON object of the columns, the key the declared columns joined by '|'.
 
-    A row that no topic would take by default becomes a dead letter, and stops nobody.
+    A row that is too large for the topic's default becomes a dead letter, and doesn't stop the query.
     """
     from pyspark.sql import functions as F
 

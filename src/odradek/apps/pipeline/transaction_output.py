@@ -1,10 +1,10 @@
 """Batches into topics, exactly once: the tasks write in the transaction of the driver (`batch_transaction`).
 
 A sequence of records under one producer id and epoch has one writer per partition. So rows are brought together by
-their output partition, and a task that Spark runs a second time writes nothing: it says so, and the driver begins a new
-transaction under the next epoch, which fences whatever is left of the first run.
+their output partition, and a task that Spark runs a second time writes nothing and reports that; the driver then begins
+a new transaction under the next epoch, which fences the first run.
 
-Spark's attempt number doesn't tell a second run: it begins at 0 again when a stage is repeated because a worker is
+Spark's attempt number doesn't show a second run: it begins at 0 again when a stage is repeated because a worker is
 gone, while tasks of the first attempt may still run. So each task claims its writing by a file that must not exist yet:
 
     CHECKPOINT/QUERY.tasks/PRODUCER-EPOCH/3      task 3 of this transaction has begun to write
@@ -74,7 +74,7 @@ class TransactionOutput:
     def _run(self, number: int, write: Write, *, has_records: bool) -> None:
         ends = _merged(batch_offsets(self.checkpoint, number))
         if not has_records and ends == _merged(batch_offsets(self.checkpoint, number - 1)):
-            return  # Spark moved its watermark: nothing was read, nothing is to be written
+            return  # Spark moved its watermark: nothing was read, nothing has to be written
         name = BatchName(self.checkpoint_id, self.generation, number)
         self.transaction.run(name, ends, write, is_repeated=number <= self.begun)
 
@@ -120,13 +120,14 @@ class TaskOutput:
             (self.claims / str(task)).touch(exist_ok=False)
         except FileExistsError:
             return False
-        except OSError:  # a worker that can't write there, or a driver that is through: Spark's number is all there is
+        except OSError:  # a worker that can't write there, or a driver that has finished: only Spark's number is left
             return attempt == 0
         return True
 
 
 def write_in_transaction(records: "DataFrame", output: TaskOutput, count: int) -> None:
-    """Returns when all rows are acknowledged; raises the error of a task that was fenced, or ran twice."""
+    """Write rows by tasks; returns when all are acknowledged. Raises the error of a task that was fenced, or ran
+    twice."""
 
     def assign(batches: "Iterator[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
         with output.client() as client:

@@ -1,4 +1,4 @@
-"""Faults of Python transforms that their text alone shows, found before Spark starts: syntax, function, parameters."""
+"""Static checks of Python transforms before Spark starts: syntax, function, parameters."""
 
 import ast
 from collections.abc import Sequence
@@ -10,7 +10,8 @@ _SESSION = "spark"
 
 
 def check_transforms(pipeline: Pipeline) -> None:
-    """FatalError says what is wrong. The modules are not imported: at its import one may need a Spark session."""
+    """Check the transforms; FatalError describes the fault. Modules are not imported, because they may need a Spark
+    session."""
     known = [*pipeline.sources, *pipeline.dimensions]
     for transform in pipeline.transforms.values():
         if isinstance(transform, PythonTransform):
@@ -24,7 +25,7 @@ def check_transforms(pipeline: Pipeline) -> None:
 
 
 def function_fault(text: str, function: str, known: Sequence[str]) -> str | None:
-    """Return the end of an error sentence, or None. A function that isn't written as a `def` is taken as it is."""
+    """Return the end of an error sentence, or None. Functions without a `def` are not checked."""
     try:
         module = ast.parse(text)
     except SyntaxError as error:

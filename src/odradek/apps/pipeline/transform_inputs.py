@@ -1,4 +1,4 @@
-"""Views that a transform reads, by its text alone: the parameters of its function, or the names in its SQL. Pure."""
+"""Views that a transform reads: the parameters of its function, or the names in its SQL. Pure."""
 
 import re
 from collections.abc import Iterable

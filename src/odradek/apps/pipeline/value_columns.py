@@ -1,7 +1,7 @@
 """Decoded values (Python objects) as Arrow columns of the declared types, a batch at a time.
 
-A value that its column can't take makes its record undecodable, as Spark's own JSON has it; so the rules of conversion
-are those of `from_json`: whole numbers are not cut, texts take anything, times are ISO texts or seconds.
+A value that doesn't fit its column makes its record undecodable, as in Spark's own JSON; the rules of conversion are
+those of `from_json`: whole numbers are not truncated, texts take any value, times are ISO texts or seconds.
 """
 
 import base64
@@ -63,7 +63,7 @@ def struct_array(records: Sequence[Any], schema: StructType, undecodable: str) -
             if isinstance(record, Exception):
                 raise record
             values = [convert(record.get(name)) for name, convert in converts]
-        except Exception as error:  # whatever a foreign decoder throws at bytes that nobody has checked
+        except Exception as error:  # a foreign decoder may raise anything for invalid bytes
             reasons[row] = f"not decoded: {type(error).__name__}: {error}"
             continue
         for column, value in zip(columns, values, strict=True):

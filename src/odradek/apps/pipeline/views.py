@@ -1,6 +1,6 @@
-"""The DataFrames of a pipeline by name: sources, dimensions, then transforms in the order that their needs allow.
+"""The DataFrames of a pipeline by name: sources, dimensions, then transforms after their inputs.
 
-SQL sees them as temporary views, a Python transform gets those that its parameters name.
+SQL sees them as temporary views; a Python transform gets those that its parameters name.
 """
 
 import importlib.util
@@ -26,7 +26,7 @@ _RANGES_PER_BATCH = 4
 _RANGE_RECORDS_MIN = 10_000
 # Partitions with few records each are read by one task: a task costs more than some hundred records.
 _TASK_RECORDS_MIN = 2_500
-# A backlog's first batch is one that the driver writes, so that the table has rows while the JVM still compiles.
+# The driver writes the first batch of a backlog, so that the table has rows while the JVM still compiles.
 _FIRST_BATCH_RECORDS = 2_000
 
 
@@ -117,8 +117,8 @@ class Views:
         newest = F.max_by(F.struct(*kept.columns), F.col(f"{RECORD}.offset")).alias("newest")
         latest = kept.groupBy(f"{RECORD}.partition", f"{RECORD}.key").agg(newest).select("newest.*")
         rows = latest.where(F.col(REASON).isNull()).drop(REASON, "_value", RECORD)
-        # Spark takes the rows for few, because few tasks read them, and would send them to every task of a join. That
-        # is done where a transform says BROADCAST, which goes before this hint.
+        # Few tasks read the rows, so Spark would estimate them as few and send them to every task of a join. A
+        # transform can still ask for that: its BROADCAST overrides this hint.
         return rows.hint("merge")
 
     def _transformed(self, transform: Transform) -> "DataFrame":
@@ -152,7 +152,7 @@ class Views:
                 raise self._unknown(transform.file, f"{transform.function} wants {name!r}")
         try:
             frame = function(**arguments)
-        except Exception as error:  # whatever the user's function does, but for what Spark has to say of it
+        except Exception as error:  # any error of the user's function, except errors of Spark
             if is_sparks(error):
                 raise
             where = next(
@@ -187,7 +187,7 @@ def load_function(path: Path, name: str) -> Callable[..., Any]:
     module = importlib.util.module_from_spec(spec)
     try:
         spec.loader.exec_module(module)
-    except Exception as error:  # whatever the user's module does at its import
+    except Exception as error:  # any error of the user's module at its import
         raise FatalError(f"{path.name} can't be imported: {type(error).__name__}: {error}") from error
     function = getattr(module, name, None)
     if not callable(function):

@@ -4,8 +4,8 @@ Spark's own daemon imports nothing, so each worker imports pyarrow and this pack
 inner loop is not built, numba with its machine code: up to 1.5 s of CPU, and 150 MB that no two of them share. Spark
 starts this module in its place (`spark.python.daemon.module`).
 
-A fork copies the calling thread alone, so nothing here may start a thread; that of pyarrow's allocator (jemalloc) knows
-of forks.
+A fork copies only the calling thread, so nothing here may start a thread; the thread of pyarrow's allocator (jemalloc)
+supports forks.
 """
 
 import gc
@@ -25,7 +25,7 @@ _MODULES = (
 
 
 def load_modules() -> None:
-    """Load what tasks of a pipeline need. A package that is absent is left to the task that can't do without it."""
+    """Load the modules that tasks of a pipeline need. A missing package is reported by the task that needs it."""
     for module in _MODULES:
         with suppress(ImportError):
             import_module(module)

@@ -1,4 +1,4 @@
-"""Reassignment of replicas: turns a goal into a plan and a forecast, runs the plan, cleans up, and can undo it.
+"""Reassignment of replicas: makes a plan and a forecast for a goal, runs the plan, removes throttles, and can undo it.
 
     view = read_view(client)                                  what there is           reading
     plan = make_plan(view, Goal(drain=frozenset({2})))        what should be          planner   (pure)

@@ -1,7 +1,7 @@
 """Requests of planning and running to a cluster, over the wire. Any broker of it may be Odradek or Apache Kafka.
 
-`Admin` says what a run needs; `WireAdmin` does it with Kafka's requests. What fails for a moment (a broker that died, a
-controller that moves) raises `Unreachable`, and can be asked again.
+`Admin` says what a run needs; `WireAdmin` does it with Kafka's requests. Temporary failures (a dead broker, a new
+controller) raise `Unreachable`, and can be retried.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -38,10 +38,10 @@ class Admin(Protocol):
     def ongoing(self) -> dict[TopicPartition, ReplicaAssignment]: ...
 
     def alter(self, wanted: Mapping[TopicPartition, tuple[int, ...] | None]) -> dict[TopicPartition, str]:
-        """Begins moves, or ends them where None is wanted. Those that were refused, and why."""
+        """Start moves, or cancel them for None. Return the refused ones with the reasons."""
 
     def sizes(self, brokers: Iterable[int], tps: Iterable[TopicPartition]) -> dict[tuple[TopicPartition, int], int]:
-        """Bytes of these partitions' replicas on these brokers, as far as they answer."""
+        """Return the bytes of these partitions' replicas on these brokers, as far as they answer."""
 
     def settings(self, entities: Iterable[Entity]) -> dict[Entity, dict[str, str | None]]:
         """Return their throttles; entities that can't be asked are left out."""
@@ -117,7 +117,7 @@ class WireAdmin:
                 gone = code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION and all(
                     v is None for v in settings[entity].values()
                 )
-                if code and not gone:  # of a topic that was deleted there is nothing to clear
+                if code and not gone:  # a deleted topic has nothing to clear
                     failed[entity] = response.error_message or code.name
         return failed
 
@@ -133,7 +133,7 @@ def _entity(result: DescribeConfigsResult | AlterConfigsResourceResponse) -> Ent
 
 
 def _by_addressee(entities: Iterable[Entity]) -> list[list[Entity]]:
-    """Groups that one broker can answer for: a broker for its own settings, any of them for all topics."""
+    """Group entities by the broker to ask: a broker for its own settings, any broker for all topics."""
     groups: dict[str | None, list[Entity]] = {}
     for entity in entities:
         groups.setdefault(entity.name if entity.kind == BROKER else None, []).append(entity)

@@ -1,9 +1,9 @@
-"""The journal of runs: what each was about to do, did and still has to clear up, in a directory of its own.
+"""The journal of runs: the intentions, actions and remaining cleanup of each run, in a directory of its own.
 
-    DIR/20261117T021005-4711.jsonl       one run; a line for each thing that happened, the first says everything
+    DIR/20261117T021005-4711.jsonl       one run; a line for each event, the first has the whole plan
 
-Written, and made durable, before the thing is done: the reader of the journal of a run that was killed knows what to
-clear and how to bring everything back. While a run goes on its file is locked.
+A line is durable before its action begins, so the journal of a killed run has the throttles to clear and the plan to
+undo it. The file of a running run is locked.
 """
 
 import fcntl
@@ -33,7 +33,7 @@ def state_directory(cluster_id: str) -> Path:
 
 @dataclass(slots=True)
 class RunRecord:
-    """One run, as its file tells."""
+    """One run, read from its file."""
 
     path: Path
     begun_ms: int = 0
@@ -48,7 +48,7 @@ class RunRecord:
     done: set[TopicPartition] = field(default_factory=set)
     given_up: dict[TopicPartition, str] = field(default_factory=dict)
     ended: str | None = None
-    """Result of the run; None while it goes on, or where it was killed."""
+    """Result of the run; None while it runs, or if it was killed."""
     ended_ms: int = 0
 
     @property
@@ -126,7 +126,7 @@ class RunJournals:
         self._clock = clock
 
     def all(self) -> list[RunRecord]:
-        """Oldest first; a file that says nothing yet is left out."""
+        """Return all runs, oldest first; empty files are left out."""
         records = (read_record(path) for path in sorted(self._directory.glob("*.jsonl")))
         return [record for record in records if record is not None]
 

@@ -18,9 +18,9 @@ class Leftover:
 
     record: RunRecord
     cleared: frozenset[Entity]
-    """Just now."""
+    """Throttles that were cleared by this call."""
     uncleared: frozenset[Entity]
-    """Throttles of dead brokers; or, while moves are under way, needed still."""
+    """Throttles that stay: of dead brokers, or of moves in progress."""
     under_way: frozenset[TopicPartition]
     """Moves in progress that no command follows."""
 
@@ -30,8 +30,8 @@ class Leftover:
 
 
 def clear_leftovers(journals: RunJournals, admin: Admin, how: str = "killed") -> list[Leftover]:
-    """`how` is what they are said to have ended by. Throttles stay as long as moves of their run are under way:
-    without them the rest would be copied unthrottled.
+    """Clear throttles of ended runs; `how`: text of the end for their journals. Throttles stay as long as moves of
+    their run are in progress, so that these stay throttled.
     """
     ongoing = admin.ongoing().keys()
     found: list[Leftover] = []

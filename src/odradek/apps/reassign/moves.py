@@ -1,4 +1,4 @@
-"""Values of a forecast: the move of one partition, and what the moves mean for one broker."""
+"""Values of a forecast: the move of one partition, and the effect of the moves on one broker."""
 
 from dataclasses import dataclass
 

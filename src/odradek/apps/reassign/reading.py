@@ -21,7 +21,7 @@ def read_view(client: ClusterClient) -> ClusterView:
         try:
             directories = describe_log_dirs(client, [member.broker_id])
         except (KafkaError, ConnectionFailed):
-            continue  # it is dying, and as good as gone for a plan
+            continue  # it is dying, and counts as dead for a plan
         for replica in (replica for directory in directories for replica in directory.replicas):
             sizes[replica.tp] = max(replica.size, sizes.get(replica.tp, 0))
         total, usable = _room(directories)
@@ -39,6 +39,7 @@ def read_view(client: ClusterClient) -> ClusterView:
 
 
 def _room(directories: list[LogDir]) -> tuple[int | None, int | None]:
-    """Return total and usable bytes of all volumes. Directories of one size and one room are taken for one volume."""
+    """Return total and usable bytes of all volumes. Directories with equal sizes and equal free space count as one
+    volume."""
     volumes = {(d.total_bytes, d.usable_bytes or 0) for d in directories if not d.error and d.total_bytes}
     return (sum(v[0] or 0 for v in volumes), sum(v[1] for v in volumes)) if volumes else (None, None)

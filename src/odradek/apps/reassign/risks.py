@@ -36,7 +36,7 @@ def risks_of(moves: tuple[Move, ...], brokers: tuple[BrokerForecast, ...], view:
 
 
 def _disk_risks(brokers: tuple[BrokerForecast, ...], view: ClusterView) -> Iterator[Risk]:
-    """Replicas are removed last: until then old and new ones are both on disk."""
+    """Find disks that may become full: replicas are removed last, so old and new ones are on disk together."""
     for broker in brokers:
         known = view.brokers.get(broker.broker)
         if known is None or known.usable_bytes is None or not broker.bytes_in:

@@ -24,13 +24,14 @@ from odradek.model.topology import TopicPartition
 
 POLL_SECONDS = 1.0
 SETTLING_SECONDS = 1.0
-"""Brokers learn of settings by a notice in ZooKeeper; what is begun before they have would be copied unthrottled."""
+"""Time until brokers apply settings, of which a notice in ZooKeeper informs them; earlier moves would be
+unthrottled."""
 CLEARING_MS_MAX = 30_000
 UNREACHABLE_MS_MAX = 120_000
 """Time without an answer after which a run is given up."""
 _LOST_POLLS = 5
-"""Number of looks that find a move neither done nor under way before it counts as cancelled from outside: what
-brokers know of it lags behind the controller."""
+"""Number of checks that find a move neither done nor in progress before it counts as cancelled from outside: the
+brokers' metadata lags behind the controller."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +63,7 @@ class Outcome:
     done: frozenset[TopicPartition]
     given_up: dict[TopicPartition, str]
     uncleared: frozenset[Entity]
-    """Throttles of brokers that are gone: cleared by the next command that finds them back."""
+    """Throttles of dead brokers: cleared by the next command after their return."""
 
 
 @dataclass(slots=True)
@@ -192,7 +193,7 @@ class Run:
         journal.add("begins", partitions=[move.partition for move in batch])
         del self._waiting[: len(batch)]
         for move in batch:
-            self._moving[move.partition] = _Moving(move)  # also if the answer is lost: it may have begun
+            self._moving[move.partition] = _Moving(move)  # also after a lost answer: the move may have begun
         refused = self._admin.alter({move.partition: move.after for move in batch})
         for tp, why in refused.items():
             del self._moving[tp]
@@ -238,7 +239,7 @@ class Run:
             self._drop_waiting_for_dead(journal, live)
 
     def _drop_waiting_for_dead(self, journal: RunJournal, live: frozenset[int]) -> None:
-        """Leave out moves that would only wait for a dead broker."""
+        """Drop moves that would only wait for a dead broker."""
         unreachable = {move.partition for move in self._waiting if any(broker not in live for broker in move.adding)}
         if unreachable:
             self._waiting = [move for move in self._waiting if move.partition not in unreachable]
@@ -256,14 +257,14 @@ class Run:
                 self._waiting.insert(0, moving.move)  # the request was lost on its way
 
     def _cancel(self, journal: RunJournal, tps: set[TopicPartition], why: str) -> None:
-        """Cancel the moves: replicas go back, unless they have arrived already."""
+        """Cancel the moves: partitions get their former replicas, unless they are complete already."""
         if not tps:
             return
         deadline_ms = self._clock.monotonic_ms() + CLEARING_MS_MAX
         done: set[TopicPartition] = set()
         while True:
             try:
-                self._admin.live_brokers()  # the controller may be another one now
+                self._admin.live_brokers()  # another controller may have been elected
                 under_way = set(self._admin.ongoing()) & tps
                 cancel_moves(self._admin, {tp: self._all[tp].before for tp in under_way})
                 now = self._admin.assignments({tp.topic for tp in tps})
@@ -286,7 +287,7 @@ class Run:
     def _clear(self, journal: RunJournal) -> None:
         clear(journal, self._admin, self._clock, self._sleep)
 
-    # --- telling -------------------------------------------------------------------------------------------------
+    # --- progress ------------------------------------------------------------------------------------------------
 
     def _measure(self, live: frozenset[int]) -> None:
         receiving = {broker for moving in self._moving.values() for broker in moving.move.adding}
@@ -337,8 +338,8 @@ class ThrottleRefused(Exception):
 def cancel_moves(admin: Admin, before: Mapping[TopicPartition, tuple[int, ...]]) -> dict[TopicPartition, str]:
     """Cancel the moves; return the refused ones, with the reason.
 
-    Cancelling brings the replicas back, but not their order, and so another preferred leader. The order is asked for
-    afterwards, which copies nothing; only of those that were cancelled, since the others may have arrived.
+    Cancelling restores the replicas, but not their order, which may change the preferred leader. The order is requested
+    afterwards, without a copy; only for cancelled moves, because the others may be complete.
     """
     if not before:
         return {}
@@ -354,7 +355,7 @@ def clear(
     sleep: Callable[[float], None] = time.sleep,
     patience_ms: int = CLEARING_MS_MAX,
 ) -> None:
-    """Throttles become what they were before the run. Tried for a while; those of a dead broker wait in the journal."""
+    """Restore the throttles from before the run. Retried for a while; those of a dead broker wait in the journal."""
     record = journal.record
     deadline_ms = clock.monotonic_ms() + patience_ms
     while record.uncleared:

@@ -1,6 +1,6 @@
 """Avro's binary encoding, read by a schema. Bounded: a length is not trusted until the bytes are there.
 
-The result is made of what JSON has; bytes and fixed are hex, and logical types stay what they are stored as.
+The result consists of JSON values; bytes and fixed are hex, and logical types have their stored type.
 """
 
 import json
@@ -27,12 +27,12 @@ def framed_schema(data: bytes) -> int | None:
 
 
 class AvroError(ValueError):
-    """A schema that isn't one, or bytes that it doesn't fit."""
+    """Invalid schema, or bytes that don't match it."""
 
 
 class AvroSchema:
     def __init__(self, text: str) -> None:
-        """Read the text of an .avsc file. AvroError says what is wrong."""
+        """Read the text of an .avsc file. AvroError describes the fault."""
         try:
             self._schema = json.loads(text)
         except (ValueError, RecursionError):
@@ -41,12 +41,12 @@ class AvroSchema:
         self._check(self._schema, "", 0)
 
     def decode(self, data: bytes) -> Any:
-        """Read the whole of the data, also in a schema registry's frame. AvroError: it doesn't fit."""
+        """Decode all of the data, also in a schema registry's frame. AvroError: it doesn't match."""
         if data[:1] == b"\0" and len(data) > _FRAME_BYTES:
             try:
                 return self._whole(data[_FRAME_BYTES:])
             except AvroError:
-                pass  # it may have begun with a zero of its own
+                pass  # the value itself may begin with a zero
         return self._whole(data)
 
     def _whole(self, data: bytes) -> Any:
@@ -139,10 +139,10 @@ class _Reader:
         return self.read(schema["type"], space, depth + 1)
 
     def _blocks(self) -> Any:
-        """Each item of an array or a map once: blocks have a count before them, and the last one is 0."""
+        """Iterate over the items of an array or a map: each block has a count before it, and the last count is 0."""
         while count := self._long():
             if count < 0:
-                self._long()  # the block's size, for readers who skip it
+                self._long()  # the block's size, for readers that skip it
                 count = -count
             for _ in range(count):
                 self._items += 1

@@ -1,7 +1,7 @@
-"""Decoders: what the bytes of keys and values mean. JSON, text, hex, Avro by a schema, and the two internal topics.
+"""Decoders of keys and values. JSON, text, hex, Avro by a schema, and the two internal topics.
 
-`document` is what filters and exports see: made of what JSON has. Bytes that a decoder can't read are shown as they
-are, with the reason.
+Filters and exports use `document`, which consists of JSON values. Undecodable bytes are shown unchanged, with the
+reason.
 """
 
 import json
@@ -31,7 +31,7 @@ class Decoded:
     kind: str
     document: Any = NOTHING
     problem: str = ""
-    """Reason that it could not be decoded as it was asked for."""
+    """Reason of the failure of the requested decoder."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,8 @@ AUTOMATIC = Decoder(lambda record: guessed(record.key), lambda record: guessed(r
 
 
 def decoder_named(name: str, topic: str, schemas: Mapping[str, AvroSchema]) -> Decoder:
-    """Choose by name; `auto` knows internal topics, and a schema that has the topic's name. ValueError: no such one."""
+    """Choose a decoder by name; `auto` knows internal topics, and a schema with the topic's name. ValueError: unknown
+    name."""
     if name == AUTO and topic in schemas:
         name = f"{AVRO}{topic}"
     elif name == AUTO:
@@ -65,7 +66,7 @@ def decoder_named(name: str, topic: str, schemas: Mapping[str, AvroSchema]) -> D
 
 
 def guessed(data: bytes | None) -> Decoded:
-    """JSON objects and lists as such, else text, else bytes."""
+    """Decode JSON objects and lists, else text, else bytes."""
     if data is None:
         return Decoded(None, "null")
     if data[:1] in (b"{", b"[") and len(data) <= JSON_BYTES_MAX:
@@ -128,7 +129,7 @@ def _tried(data: bytes | None, kind: str, decode: Callable[[bytes], Any]) -> Dec
 
 
 def _plain(value: Any) -> Any:
-    """Values of the broker as what JSON has."""
+    """Convert values of the broker to JSON values."""
     if isinstance(value, Enum):
         return getattr(value, "label", value.name)
     if isinstance(value, Struct):

@@ -31,11 +31,11 @@ _NUMBERS: Final = ("partition", "offset", "timestamp", "size")
 
 
 class FilterError(ValueError):
-    """An expression that isn't one; the message is for the person who typed it."""
+    """Invalid expression; the message is for the user."""
 
 
 class SeenRecord:
-    """A record as filters see it: decoded where a comparison asks for it."""
+    """A record as filters see it: decoded when a comparison needs it."""
 
     def __init__(self, partition: int, record: Record, decoder: Decoder) -> None:
         self.partition = partition
@@ -51,7 +51,7 @@ class SeenRecord:
         return self._decoder.value(self.record)
 
     def parts(self) -> Iterable[bytes]:
-        """Parts of the record that may have text; of decoded parts also the document."""
+        """Parts of the record with text; also the documents of decoded parts."""
         record = self.record
         yield record.key or b""
         yield record.value or b""
@@ -294,7 +294,7 @@ def _as_number(value: Any) -> float | None:
 
 
 def _words(value: Any) -> str:
-    """A value as it is typed: texts as they are, true and null in JSON's words, objects as JSON."""
+    """Text of a value as a user types it: texts unchanged, true and null as in JSON, objects as JSON."""
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
@@ -303,7 +303,7 @@ def _as_text(data: bytes) -> str:
 
 
 def _at(document: Any, steps: list[str]) -> list[Any]:
-    """The value at that path; numbers in a path are places in a list."""
+    """Return the value at the path; numbers in a path are positions in a list."""
     found = document
     for step in steps:
         if isinstance(found, list) and step.isdecimal() and int(step) < len(found):

@@ -1,4 +1,4 @@
-"""Options and arguments, as annotations of a function's parameters, and what they come to together with its types."""
+"""Options and arguments: annotations of a function's parameters, combined with their types."""
 
 import inspect
 from collections.abc import Callable, Sequence
@@ -11,7 +11,7 @@ from typing import Any, cast, get_args, get_origin
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Argument:
-    """A word that is known by its place."""
+    """An argument: its position gives it its meaning."""
 
     help: str = ""
     metavar: str = ""
@@ -24,7 +24,7 @@ class Argument:
 
 @dataclass(frozen=True, slots=True)
 class SideOption:
-    """An option that comes along with another one in every command that has that. `apply` is given its value before
+    """An option that is added to every command that has a certain other option. `apply` is given its value before
     the command runs; the command's function doesn't know of it."""
 
     name: str
@@ -35,7 +35,7 @@ class SideOption:
 
 @dataclass(frozen=True, slots=True)
 class Option(Argument):
-    """A word that is known by the one before it: `-b, --bootstrap-server`; or a flag: `--all`, `--once/--no-once`."""
+    """An option with a value behind its name (`-b, --bootstrap-server`), or a flag (`--all`, `--once/--no-once`)."""
 
     spelled: str
     envvar: str = field(default="", kw_only=True)
@@ -107,7 +107,7 @@ def parameters_of(function: Callable[..., Any]) -> list[Parameter]:
 
 
 def side_options_of(parameters: Sequence[Parameter]) -> list[SideOption]:
-    """Return the options that others bring, but those that the command declares itself."""
+    """Return the side options of a command, without those that it declares itself."""
     own = {parameter.name for parameter in parameters}
     return [side for p in parameters if p.option is not None for side in p.option.brings if side.name not in own]
 

@@ -1,4 +1,4 @@
-"""`--help`: what a command does, takes, and examples of it, folded to the terminal's width."""
+"""`--help`: description, options and examples of a command, wrapped to the terminal's width."""
 
 import sys
 from collections.abc import Mapping, Sequence
@@ -85,7 +85,7 @@ def _default(parameter: Parameter) -> str:
 
 
 def _columns(rows: Sequence[tuple[str, str]]) -> list[str]:
-    """Names on the left, what they mean on the right; a long name has a line of its own."""
+    """Format names on the left, meanings on the right; a long name has a line of its own."""
     left = min(max((len(name) for name, _ in rows), default=0), _LEFT_MAX) + 2
     lines: list[str] = []
     for name, meaning in rows:

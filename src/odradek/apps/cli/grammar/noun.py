@@ -31,11 +31,11 @@ _MEANT = {
     "rm": ("delete",),
     "remove": ("delete",),
 }
-"""Verbs of other tools, and the ones that may be meant."""
+"""Verbs of other tools, with our verbs of the same meaning."""
 
 
 class Command:
-    """A function as a command. Its docstring says what it does."""
+    """A function as a command. Its docstring is the description."""
 
     def __init__(self, function: Callable[..., None], examples: Sequence[str] = ()) -> None:
         self._function = function

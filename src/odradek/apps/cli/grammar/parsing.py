@@ -146,7 +146,7 @@ _SIMILARITY_MIN = 0.7
 
 
 def like(word: str, known: Iterable[str]) -> str:
-    """The end of an error about a word that is not known: the one that was probably meant."""
+    """End of an error about an unknown word: the similar known word."""
     names = list(known)
     meant = _MEANT.get(word, "")
     if meant.partition(" ")[0] in names:

@@ -43,7 +43,7 @@ class Dialect(Protocol[OptionT]):
 @dataclass(frozen=True, slots=True)
 class Found(Generic[OptionT]):
     name: str
-    """Name as it was written."""
+    """Name as it was typed."""
     option: OptionT
     values: tuple[str, ...]
 

@@ -48,14 +48,14 @@ TABLE = OptionTable(
     Option(
         "resource-pattern-type", "literal or prefixed; with --list and --remove also any and match", "TYPE", "literal"
     ),
-    Option("operation", "what is allowed or denied", "OPERATION", "All"),
+    Option("operation", "an operation that is allowed or denied", "OPERATION", "All"),
     Option("allow-principal", "a principal that is allowed, as User:alice or User:*", "PRINCIPAL"),
     Option("deny-principal", "a principal that is denied", "PRINCIPAL"),
     Option("principal", "with --list: of this principal", "PRINCIPAL"),
     Option("allow-host", "an address from which it is allowed (default: all)", "ADDRESS"),
     Option("deny-host", "an address from which it is denied (default: all)", "ADDRESS"),
-    Option("producer", "what a producer needs: Write, Describe and Create on topics"),
-    Option("consumer", "what a consumer needs: Read and Describe on topics, Read on groups"),
+    Option("producer", "rights of a producer: Write, Describe and Create on topics"),
+    Option("consumer", "rights of a consumer: Read and Describe on topics, Read on groups"),
     Option("idempotent", "with --producer: IdempotentWrite on the cluster"),
     Option("force", "ask nothing"),
     *EVERY_TOOL,

@@ -1,4 +1,4 @@
-"""kafka-broker-api-versions: which requests each broker has, in which versions."""
+"""kafka-broker-api-versions: the requests of each broker, and their versions."""
 
 from odradek.apps.cli.kafka.options import BOOTSTRAP, COMMAND_CONFIG, EVERY_TOOL, Given, OptionTable
 from odradek.apps.cli.kafka.tool import connect
@@ -6,7 +6,7 @@ from odradek.client.cluster_admin import describe_cluster
 from odradek.protocol.api_keys import APIS, ApiKey
 
 TABLE = OptionTable("This tool helps to retrieve broker version information.", BOOTSTRAP, COMMAND_CONFIG, *EVERY_TOOL)
-# what Kafka 3.9's clients know, and brokers in ZooKeeper mode don't have
+# requests that Kafka 3.9's clients know and brokers in ZooKeeper mode don't have
 _OTHERS = {
     55: "DescribeQuorum",
     64: "UnregisterBroker",

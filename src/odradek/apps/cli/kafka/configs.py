@@ -26,14 +26,14 @@ TABLE = OptionTable(
     COMMAND_CONFIG,
     Option("alter", "change settings"),
     Option("describe", "show settings"),
-    Option("all", "with --describe: also what was not set there"),
+    Option("all", "with --describe: also settings that were not set there"),
     Option("entity-type", "topics, brokers, clients, users, ips or client-metrics", "TYPE"),
     Option("entity-name", "which one", "NAME"),
     Option("entity-default", "the default of clients, users, brokers or ips"),
     Option("add-config", "settings, with brackets around values with commas", "k1=v1,k2=[a,b]"),
     Option("add-config-file", "a properties file with settings", "FILE"),
-    Option("delete-config", "settings to take away", "k1,k2", separator=","),
-    Option("force", "accepted, nothing is asked"),
+    Option("delete-config", "settings to delete", "k1,k2", separator=","),
+    Option("force", "accepted, without effect"),
     Option("topic", "the same as --entity-type topics --entity-name", "TOPIC"),
     Option("client", "the same as --entity-type clients --entity-name", "ID"),
     Option("client-defaults", "the same as --entity-type clients --entity-default"),
@@ -124,7 +124,7 @@ def _entities(given: Given) -> tuple[list[str], list[str]]:
         raise WrongOptions("--entity-{type,name,default} should not be used in conjunction with specific entity flags")
     types = given.values("entity-type") + [_FLAGS[flag] for flag in flags] + [_DEFAULT_FLAGS[flag] for flag in defaults]
     named = iter(given.values("entity-name"))
-    # which name belongs to which type goes by their order
+    # names belong to types in their order
     names = [
         next(named) if name == "entity-name" else _DEFAULT
         for name in given.order

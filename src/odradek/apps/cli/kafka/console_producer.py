@@ -13,7 +13,7 @@ from odradek.protocol.compression import Codec
 
 TABLE = OptionTable(
     "This tool helps to read data from standard input and publish it to Kafka.",
-    Option("topic", "where to write", "TOPIC"),
+    Option("topic", "the topic", "TOPIC"),
     Option("broker-list", "the same as --bootstrap-server", "HOST:PORT,…"),
     Option("bootstrap-server", "the brokers to ask first", "HOST:PORT,…"),
     Option("sync", "one record at a time"),
@@ -21,12 +21,12 @@ TABLE = OptionTable(
     Option("batch-size", "bytes of a batch", "BYTES", default="16384"),
     Option("max-partition-memory-bytes", "bytes of a batch", "BYTES"),
     Option("request-required-acks", "0, 1, or -1 for all", "ACKS", default="-1"),
-    Option("property", "how lines are read: parse.key, key.separator, parse.headers, null.marker, …", "KEY=VALUE"),
-    Option("reader-config", "a file of those", "FILE"),
+    Option("property", "properties of the input: parse.key, key.separator, parse.headers, null.marker, …", "KEY=VALUE"),
+    Option("reader-config", "a file with such properties", "FILE"),
     Option("producer-property", "acks, batch.size, compression.type, enable.idempotence", "KEY=VALUE"),
-    Option("producer.config", "a file of those", "FILE"),
+    Option("producer.config", "a file with such properties", "FILE"),
     *(
-        Option(name, "accepted, has no meaning here", "VALUE")
+        Option(name, "accepted, without effect", "VALUE")
         for name in (
             "message-send-max-retries",
             "retry-backoff-ms",

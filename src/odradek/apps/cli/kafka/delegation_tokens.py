@@ -24,7 +24,7 @@ TABLE = OptionTable(
     COMMAND_CONFIG,
     Option("create", "create a token"),
     Option("renew", "renew a token"),
-    Option("expire", "end a token"),
+    Option("expire", "expire a token"),
     Option("describe", "show tokens, with their secrets"),
     Option("owner-principal", "the owner, as User:alice", "PRINCIPAL"),
     Option("renewer-principal", "a principal that may renew it", "PRINCIPAL"),

@@ -17,8 +17,8 @@ TABLE = OptionTable(
     Option("deep-iteration", "also the records of each batch"),
     Option("verify-index-only", "only check indexes, print nothing of them"),
     Option("index-sanity-check", "only check indexes, print nothing of them"),
-    Option("max-message-size", "accepted, not needed", "BYTES"),
-    Option("max-bytes", "read no more of a log", "BYTES"),
+    Option("max-message-size", "accepted, without effect", "BYTES"),
+    Option("max-bytes", "bytes of a log to read, at most", "BYTES"),
     Option("skip-record-metadata", "with --print-data-log: only keys and values"),
     *EVERY_TOOL,
 )

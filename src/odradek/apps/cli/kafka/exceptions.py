@@ -9,7 +9,7 @@ _NAMES = {
     ErrorCode.NON_EMPTY_GROUP: "GroupNotEmptyException",
     ErrorCode.KAFKA_STORAGE_ERROR: "KafkaStorageException",
 }
-# what the client says where the broker says nothing
+# messages of the client for errors without a message of the broker
 _MESSAGES = {
     ErrorCode.GROUP_ID_NOT_FOUND: "The group id does not exist.",
     ErrorCode.NON_EMPTY_GROUP: "The group is not empty.",

@@ -1,4 +1,4 @@
-"""kafka-get-offsets: where partitions begin, end, or stood at a time."""
+"""kafka-get-offsets: the first and the end offsets of partitions, or the offsets at a time."""
 
 import re
 from collections.abc import Callable, Mapping

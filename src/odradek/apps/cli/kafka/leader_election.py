@@ -17,9 +17,9 @@ TABLE = OptionTable(
     BOOTSTRAP,
     Option("admin.config", "a file with properties of the client", "FILE"),
     Option("path-to-json-file", 'the partitions, as {"partitions":[{"topic":"foo","partition":1}]}', "FILE"),
-    Option("topic", "of this topic", "TOPIC"),
-    Option("partition", "of this partition of it", "N"),
-    Option("all-topic-partitions", "of every partition"),
+    Option("topic", "the topic of the partition", "TOPIC"),
+    Option("partition", "the partition", "N"),
+    Option("all-topic-partitions", "all partitions"),
     Option("election-type", "preferred or unclean", "TYPE"),
     *EVERY_TOOL,
 )

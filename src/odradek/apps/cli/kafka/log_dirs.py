@@ -1,4 +1,4 @@
-"""kafka-log-dirs: what lies in the brokers' directories, as JSON."""
+"""kafka-log-dirs: the content of the brokers' log directories, as JSON."""
 
 import json
 
@@ -21,7 +21,7 @@ TABLE = OptionTable(
     COMMAND_CONFIG,
     Option("describe", "show them"),
     Option("topic-list", "only replicas of these topics", "TOPIC,…", default=""),
-    Option("broker-list", "only of these brokers", "N,…", default=""),
+    Option("broker-list", "only these brokers", "N,…", default=""),
     *EVERY_TOOL,
 )
 

@@ -1,7 +1,7 @@
-"""Options the way Kafka's tools take them (joptsimple): `--opt value`, `--opt=value`, `-opt value`, `--op` for `--opt`
+"""Options as Kafka's tools take them (joptsimple): `--opt value`, `--opt=value`, `-opt value`, `--op` for `--opt`
 where nothing else begins so, the same option again, lists with commas.
 
-A table is the whole truth about a tool's options: parsing, `--help` and shell completion come from it.
+Parsing, `--help` and shell completion of a tool come from one table of its options.
 """
 
 from collections import deque
@@ -123,7 +123,7 @@ class OptionTable:
             values.setdefault(found.option.name, []).extend(found.values)
         return Given(self, values, order, command)
 
-    # ---- the dialect: dashes don't matter, a beginning that is clear is enough
+    # ---- the dialect: one dash or two, unique prefixes of names
 
     def split(self, word: str, waiting: deque[str]) -> tuple[str, str | None] | None:
         name, equals, inline = word.lstrip("-").partition("=")

@@ -1,4 +1,4 @@
-"""kafka-producer-perf-test: writes random records and tells how fast."""
+"""kafka-producer-perf-test: writes random records and prints the speed."""
 
 from odradek.apps.cli.kafka.options import EVERY_TOOL, Given, Option, OptionTable, WrongOptions
 from odradek.apps.cli.kafka.properties import given_properties, is_true
@@ -12,13 +12,13 @@ from odradek.protocol.compression import Codec
 
 TABLE = OptionTable(
     "This tool is used to verify the producer performance.",
-    Option("topic", "where to write", "TOPIC"),
+    Option("topic", "the topic", "TOPIC"),
     Option("num-records", "how many", "N"),
-    Option("record-size", "bytes of each", "BYTES"),
+    Option("record-size", "bytes of each record", "BYTES"),
     Option("throughput", "records per second, -1 for as many as possible", "N"),
     Option("producer-props", "bootstrap.servers, acks, batch.size, compression.type, …", "KEY=VALUE", takes_rest=True),
-    Option("producer.config", "a file of those", "FILE"),
-    Option("print-metrics", "accepted, there are none"),
+    Option("producer.config", "a file with such properties", "FILE"),
+    Option("print-metrics", "accepted, without effect"),
     *EVERY_TOOL,
 )
 _ACKS = {"0": 0, "1": 1, "-1": ACKS_ALL, "all": ACKS_ALL}

@@ -23,7 +23,7 @@ class Plan:
 
 
 def read_plan(path: Path) -> Plan:
-    """Checked as a whole, before anything is done."""
+    """Read a plan, and check all of it before any change."""
     plan = Plan({}, {})
     for entry in _entries(path, "partitions"):
         try:

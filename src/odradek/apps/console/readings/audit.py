@@ -1,4 +1,4 @@
-"""The brokers' audit logs on this machine: who changed what from where, and who was refused. Newest first, bounded."""
+"""The brokers' audit logs on this machine: changes and refusals. Newest first, bounded."""
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
@@ -72,7 +72,7 @@ def _newest_first(entries: Iterable[AuditEntry]) -> list[AuditEntry]:
 
 
 def audit_entries(lines: Iterable[bytes]) -> list[AuditEntry]:
-    """A line that can't be read is left out: the last one may be half written."""
+    """Read the entries. Unreadable lines are left out: the last one may be half written."""
     found = []
     for line in lines:
         try:

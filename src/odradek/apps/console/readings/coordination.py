@@ -1,7 +1,7 @@
 """Facts that only ZooKeeper has: the controller's epoch, and the registration time of each broker. Read-only.
 
-The connect string is what a broker's configuration says, unless the console was given one. The connection goes with
-the reading's thread, so that nobody who doesn't look has a session.
+The connect string comes from the console's options or from a broker's configuration. The connection ends with the
+reading's thread, so that a console without open pages has no session.
 """
 
 import json
@@ -102,7 +102,7 @@ def _read(zookeeper: Any, path: str) -> bytes | None:
 
 
 def _answer(asked: Any) -> Any:
-    """Kazoo queues a request that finds the connection lost, for as long as that lasts: no answer in time is none."""
+    """Kazoo queues requests while the connection is lost; a late answer counts as none."""
     return asked.get(timeout=_TIMEOUT_S)
 
 

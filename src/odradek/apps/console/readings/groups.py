@@ -1,4 +1,4 @@
-"""Consumer groups: all of them in a line each, and one of them closely."""
+"""Consumer groups: a line for each, and details of one."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

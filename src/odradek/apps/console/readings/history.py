@@ -1,7 +1,7 @@
-"""The flight recorder's story: what the controllers saw and did, event by event, with what came of each.
+"""History from the flight recorder: events of the controllers, each with its effects.
 
 Reads the newest files of each broker's journal, and then only what is added to them. Each file begins with the whole
-picture, so what came before is not needed. What is missing in between is a moment of the story too.
+state, so earlier files are not needed. Gaps are moments of the history too.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""Offsets of many partitions at once, as far as brokers answer: one that is silent costs its own partitions only."""
+"""Offsets of many partitions at once; partitions of silent brokers are left out."""
 
 from collections import defaultdict
 from collections.abc import Iterable

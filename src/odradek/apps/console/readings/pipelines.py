@@ -1,6 +1,6 @@
 """Status of Spark pipelines: the file that each run keeps in its project.
 
-What a query has read is compared from look to look; the last minutes are kept for a line.
+The counts of a query are compared between readings; the last minutes are kept for a plot.
 """
 
 import json
@@ -89,7 +89,7 @@ def statuses(directory: Path) -> Iterator[Mapping[str, Any]]:
 
 
 def _with_death(document: dict[str, Any]) -> dict[str, Any]:
-    """A run that says that it runs, and whose process is gone, has died."""
+    """Mark a run as died if its status says that it runs and its process is gone."""
     pid = document.get("pid")
     started = process_start(pid) if isinstance(pid, int) else None
     if document.get("state") in LIVE and started != document.get("process_start"):

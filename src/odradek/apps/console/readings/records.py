@@ -23,7 +23,7 @@ SCANNED_RECORDS_MAX = 50_000
 SCANNED_BYTES_MAX = 64 << 20
 SCAN_SECONDS_MAX = 4.0
 _PARTITION_BYTES = 256 << 10
-_POLL_BYTES = 4 << 20  # limits are looked at between two polls
+_POLL_BYTES = 4 << 20  # limits are checked between two polls
 
 
 class From(StrEnum):
@@ -132,7 +132,7 @@ def _newest(
         scanned += read.scanned
         done = {tp for tp in upper if read.reached[tp.partition] >= upper[tp]}
         if not done and not found:
-            done = set(upper)  # one step is more than the limits allow: better some than none
+            done = set(upper)  # one step is more than the limits allow: some records are better than none
         whole = {tp.partition for tp in done}
         found += [item for item in read.records if item.partition in whole]
         upper = {tp: lower[tp] if tp in done else upper[tp] for tp in upper}

@@ -1,4 +1,4 @@
-"""Rights of the user on the cluster, as the brokers tell them: what the console itself may show of its files."""
+"""Rights of the user on the cluster, by the brokers: they decide which files the console shows."""
 
 from odradek.client.cluster_admin import authorized_operations
 from odradek.client.cluster_client import ClusterClient

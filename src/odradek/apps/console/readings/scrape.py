@@ -1,7 +1,7 @@
-"""The brokers' `/metrics`: bytes in and out, which the protocol doesn't tell.
+"""The brokers' `/metrics`: bytes in and out, which the protocol doesn't have.
 
-Where they are is asked of each broker (`odradek.metrics.host` and `.port`); a broker without them, Apache Kafka's too,
-is simply not scraped. An endpoint on loopback is believed only of a broker on loopback.
+Each broker is asked for its endpoint (`odradek.metrics.host` and `.port`); a broker without one, such as Apache
+Kafka's, is not scraped. An endpoint on loopback is only accepted from a broker on loopback.
 """
 
 from collections.abc import Mapping

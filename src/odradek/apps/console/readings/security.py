@@ -1,4 +1,4 @@
-"""Users, ACLs and certificates of the brokers, each as far as the user who looks may see them."""
+"""Users, ACLs and certificates of the brokers, as far as the user may see them."""
 
 import socket
 from collections.abc import Mapping
@@ -47,7 +47,7 @@ def read_certificates(client: ClusterClient, before: Mapping[int, datetime] | No
                     with secured:
                         ends[broker] = _end(secured)
         except OSError:
-            continue  # a broker that doesn't answer is said elsewhere
+            continue  # other parts of the page report brokers without an answer
     return ends
 
 

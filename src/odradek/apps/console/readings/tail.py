@@ -34,7 +34,7 @@ def read_tail(client: ClusterClient, before: TailState | None, query: Query) -> 
         if p.is_available and query.partition in (None, p.partition)
     ]
     ends = offsets_when(client, held, LATEST)
-    if before is None or now - before.at_ms > _STALE_MS:  # nobody looked meanwhile: it begins anew
+    if before is None or now - before.at_ms > _STALE_MS:  # no page was open meanwhile: begin anew
         return TailState(now, ends, before.records if before else ())
     each_max = max(1, _AT_ONCE_MAX // max(1, len(held)))
     begin = {tp: max(min(before.positions.get(tp, 0), end), end - each_max) for tp, end in ends.items()}

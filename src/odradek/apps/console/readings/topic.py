@@ -1,4 +1,4 @@
-"""One topic closely: where each replica's log begins and ends, and which transactions hold its readers back."""
+"""Details of one topic: begin and end of each replica's log, and transactions that hold readers back."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field

@@ -1,4 +1,4 @@
-"""Transactions: all of them in a line each, one closely, and the ones that no coordinator will ever end."""
+"""Transactions: a line for each, details of one, and the hanging ones, which no coordinator will end."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""One module for each screen: what it follows, what it shows, what can be changed there."""
+"""One module for each screen: its feeds, its views, its changes."""
 
 from odradek.apps.console.screens import (
     acls,

@@ -164,7 +164,7 @@ async def _reset(console: Console, name: str) -> None:
         return moves
 
     async def show() -> None:
-        with suppress(ValueError):  # it is said already
+        with suppress(ValueError):  # the field shows the fault
             await look()
 
     async def work() -> str:
@@ -180,7 +180,7 @@ async def _reset(console: Console, name: str) -> None:
 
 
 def _active(console: Console, name: str) -> str:
-    """Say why the group can't be changed now; empty if it can."""
+    """Return the reason why the group can't be changed now; empty if it can."""
     detail = console.group(name).want().value
     if detail is None or detail.group.is_idle:
         return ""

@@ -32,7 +32,7 @@ def register(consoles: Consoles) -> None:
 
 
 class _Replay:
-    """Follows the end of the story until somebody chooses a moment, which is then in the address."""
+    """Follows the end of the history until the user chooses a moment, which is then in the address."""
 
     def __init__(self, console: Console, time_ms: int, text: str) -> None:
         """`time_ms`: the moment to begin with; 0: the last one."""
@@ -142,7 +142,7 @@ class _Replay:
         item = state.moments[at]
         brokers, partitions = await off_loop(partial(_cluster_at, state, item, self._text, self._page))
         if at != self._at:
-            return  # somebody slid on meanwhile
+            return  # the slider was moved meanwhile
         self._heading.show(heading(item, at, len(state.moments)))
         self._timeline.show(timeline(state.moments, at))
         self._brokers.show(brokers)
@@ -187,7 +187,7 @@ async def _show_audit(console: Console, text: str) -> None:
 
 
 def _cluster_at(state: HistoryState, item: Moment, text: str, page_number: int) -> tuple[Html, Html]:
-    """Its brokers and its partitions then."""
+    """Brokers and partitions at that moment."""
     picture = state.picture_after(item.place)
     recorded = {entry.broker for entry in state.entries if entry.broker != NO_BROKER}
     brokers = sorted(recorded | set(picture.brokers))

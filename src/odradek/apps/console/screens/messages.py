@@ -66,7 +66,7 @@ def register(consoles: Consoles) -> None:
 
 
 class _Browser:
-    """The fields of the page, and what they ask for."""
+    """The fields of the page, and the search that they describe."""
 
     def __init__(self, console: Console, topic: str, partition: str, start: str) -> None:
         self._console = console

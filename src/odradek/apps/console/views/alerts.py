@@ -15,14 +15,14 @@ from odradek.apps.console.views.parts import Column, chip, table
 from odradek.apps.figures import duration_text, moment, plural
 
 CONTACT, CLUSTER, STORAGE, ZOOKEEPER, CERTIFICATES = "contact", "cluster", "storage", "zookeeper", "certificates"
-"""Sources of alerts. A reading that did not look at one leaves its alerts as they are."""
+"""Sources of alerts. A reading without one of them leaves its alerts unchanged."""
 
 
 @dataclass(frozen=True, slots=True)
 class Alert:
     source: str
     name: str
-    """Name of the condition: the same one goes on as long as it has this name, whatever its numbers say."""
+    """Name of the condition: an alert continues while its condition has this name, with whatever numbers."""
     level: str
     """`bad` or `warn`."""
     text: str

@@ -19,7 +19,7 @@ def gap(what: str, reading: Reading[Any]) -> Html:
 
 
 def not_found(kind: str, name: str, href: str, back: str) -> Html:
-    """Page in place of one about something that doesn't exist, or that the user may not see."""
+    """Page for an object that doesn't exist, or that the user may not see."""
     return tag(
         "div",
         tag("h1", "Not found"),

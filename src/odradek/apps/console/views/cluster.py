@@ -44,7 +44,7 @@ class Summary:
 
     @property
     def imbalance(self) -> float:
-        """The share of partitions that another than their preferred replica leads."""
+        """Share of the partitions whose leader is not the preferred replica."""
         return self.not_preferred / self.partitions if self.partitions else 0.0
 
     @property
@@ -167,7 +167,7 @@ def broker_rows(
 
 
 def certificates_text(ends: Mapping[int, datetime], now: datetime) -> tuple[str, str, str]:
-    """Value, remark and tone of the figure about certificates: of the one that ends first."""
+    """Value, remark and tone of the figure about certificates, of the first one to end."""
     broker, end = min(ends.items(), key=lambda item: item[1])
     days = (end - now).days
     remark = f"until {end:%Y-%m-%d}, broker {broker} first"

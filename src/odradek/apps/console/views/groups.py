@@ -104,15 +104,13 @@ def group_figures(detail: GroupDetail) -> Html:
 
 
 def _lag_remark(detail: GroupDetail) -> str:
-    """Say of how many partitions the lag is not known, because nothing was committed there."""
+    """Return the number of partitions with unknown lag, because nothing was committed there."""
     uncommitted = sum(lag.tp is not None and lag.committed is None for lag in detail.lags)
     return f"records + {plural(uncommitted, 'partition')} without a commit" if uncommitted else "records"
 
 
 def _tone(lag: int | None, age_ms: int | None) -> str:
-    """Colour of a lag: a reader that keeps up is always some records behind; records that wait for a minute deserve a
-    look.
-    """
+    """Colour of a lag: a few records are normal; records that wait for a minute are a warning."""
     return "warn" if lag and (age_ms is None or age_ms > _LATE_MS) else ""
 
 

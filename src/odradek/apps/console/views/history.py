@@ -1,4 +1,4 @@
-"""The flight recorder drawn: a timeline, the cluster as it was at a moment, and why each thing happened."""
+"""Drawings of the flight recorder: a timeline, the cluster at a moment, and the causes of changes."""
 
 from collections.abc import Sequence
 
@@ -15,7 +15,7 @@ _AROUND = 12
 
 
 def timeline(moments: Sequence[Moment], at: int) -> Html:
-    """Draw every moment as a tick by time; ticks that fall together become one; the chosen one stands out."""
+    """Draw every moment as a tick by time; neighbouring ticks are merged; the chosen one is highlighted."""
     if not moments:
         return Html("")
     first, last = moments[0].time_ms, moments[-1].time_ms

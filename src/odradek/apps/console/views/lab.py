@@ -1,4 +1,4 @@
-"""The laboratory: the brokers as processes that can be crashed and cut off, beside what the cluster makes of it."""
+"""The laboratory: brokers as processes that can be crashed and isolated, and the effects on the cluster."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -51,7 +51,7 @@ class LabBroker:
 
 
 def busiest_topic(names: Iterable[str], traffic: TrafficState | None) -> str:
-    """Return the topic with the highest rate of late, else with the most records, else the first by name."""
+    """Return the topic with the highest recent rate, else with the most records, else the first by name."""
     records: dict[str, int] = {}
     for tp, end in (traffic.ends if traffic else {}).items():
         records[tp.topic] = records.get(tp.topic, 0) + end
@@ -96,7 +96,8 @@ def _broker_html(
 
 
 def _membership(broker: int, state: ClusterState | None, coordination: CoordinationState | None) -> str:
-    """ZooKeeper knows first whether a session has ended; without it what the brokers say has to do."""
+    """State of the broker in the cluster: by ZooKeeper, which knows first that a session has ended, else by the
+    brokers."""
     if coordination is not None:
         return "in the cluster" if broker in coordination.since_ms else "not in the cluster: it has no session"
     live = {known.id for known in state.brokers} if state else set()

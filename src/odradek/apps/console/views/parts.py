@@ -162,7 +162,7 @@ def spark(values: Sequence[float]) -> Html:
 
 
 def plot(title: str, now: str, values: Sequence[float], peak: str, span: str) -> Html:
-    """The last minutes as an area, the newest on the right; `span` says how long that is."""
+    """The last minutes as an area, the newest on the right; `span` is the text of the duration."""
     return tag(
         "div",
         tag("div", tag("span", title, cls="soft"), tag("span", now, cls="now"), cls="head"),
@@ -180,7 +180,7 @@ def plot(title: str, now: str, values: Sequence[float], peak: str, span: str) ->
 
 
 def day_html(title: str, points: Sequence[tuple[int, float]], text: Callable[[float | None], str]) -> Html:
-    """A day by minutes, as far as it was noted; gaps are drawn as gaps. Nothing before there are a few points."""
+    """A day by minutes, with gaps; empty for only a few points."""
     if len(points) < _DAY_POINTS_MIN:
         return Html("")
     values = [value for _, value in points]

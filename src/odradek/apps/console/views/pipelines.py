@@ -1,4 +1,4 @@
-"""Spark pipelines: what each query reads, how fast, how far behind. What a document lacks is left out."""
+"""Spark pipelines: input, rates and lag of each query. Missing fields of a document are left out."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""Quotas as a table: whose, which, how much."""
+"""Quotas as a table: entity, quota, value."""
 
 import json
 from collections.abc import Sequence

@@ -43,7 +43,7 @@ def _or_nothing(number: int) -> str:
 
 
 def parse_columns(text: str) -> tuple[RecordColumn, ...]:
-    """Names with commas; nothing typed: the usual ones. ValueError says what is right."""
+    """Parse names separated by commas; the usual columns for an empty text. ValueError names the valid form."""
     if len(text) > TEXT_MAX:
         raise ValueError(f"columns have at most {TEXT_MAX} characters")
     names = list(dict.fromkeys(name.strip() for name in text.split(",") if name.strip()))
@@ -63,7 +63,8 @@ def _cut(text: str) -> str:
 
 
 class RecordLines:
-    """Head and lines of a table of records. On a phone a line has its place and one more column, the value if there."""
+    """Head and lines of a table of records. On a phone a line has its place and one more column, if possible the
+    value."""
 
     def __init__(self, columns: Sequence[RecordColumn]) -> None:
         self._columns = (_PLACE, *columns)

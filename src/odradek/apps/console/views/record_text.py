@@ -1,4 +1,4 @@
-"""Text of keys and values: text as text, JSON with indents, anything else as hex. Long ones are cut, and say so."""
+"""Text of keys and values: text, indented JSON, or hex. Long values are cut, with a remark."""
 
 import json
 
@@ -21,7 +21,7 @@ def as_text(data: bytes) -> str | None:
 
 
 def as_json(data: bytes) -> str | None:
-    """Indented JSON; None if it isn't an object or a list."""
+    """Return indented JSON; None if the value isn't an object or a list."""
     if len(data) > _JSON_BYTES_MAX or data[:1] not in (b"{", b"["):
         return None
     try:

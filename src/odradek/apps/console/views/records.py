@@ -38,7 +38,7 @@ def tail_html(state: TailState, topic: str, lines: RecordLines = USUAL_LINES) ->
 
 
 def records_html(found: Found, topic: str, further: str = "Later", lines: RecordLines = USUAL_LINES) -> Html:
-    """`further` is where going on leads: to later records, or to older ones."""
+    """`further`: position of the next page, with later or older records."""
     more = button(f"{further} records ›", "more") if found.resume else None
     footer = tag("div", tag("span", coverage(found), cls="note grow"), more, cls="row-of beneath")
     if not found.records:
@@ -87,7 +87,7 @@ def _record_html(item: SeenRecord, topic: str, limit: int, lines: RecordLines) -
 
 
 def _frame(value: Decoded) -> Html | None:
-    """Name the schema of a value that nothing has decoded."""
+    """Return the name of the schema of a value that was not decoded."""
     number = None if value.document is not NOTHING or not value.data else framed_schema(bytes(value.data))
     if number is None:
         return None

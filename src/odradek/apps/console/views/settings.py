@@ -21,7 +21,7 @@ _COUNTED_MS = {".hours": 3_600_000, ".minutes": 60_000, ".seconds": 1_000}
 
 
 def with_unit(name: str, value: str | None) -> str:
-    """`604800000` of retention.ms is `7 d`; empty where the value says it itself."""
+    """Return the value with a unit, as `7 d` for retention.ms=604800000; empty if the value is clear without it."""
     if value is None or not value.removeprefix("-").isdecimal():
         return ""
     is_time, is_size = name.endswith(".ms"), name.endswith(".bytes")

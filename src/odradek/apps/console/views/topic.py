@@ -1,4 +1,4 @@
-"""One topic: every partition drawn as a strip, with a lane for each replica; its configuration; who consumes it."""
+"""One topic: every partition as a strip with a lane for each replica; its configuration; its consumer groups."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

@@ -1,4 +1,4 @@
-"""All topics, one row each: searched, sorted and paged here, so that a thousand cost the browser no more than fifty."""
+"""All topics, one row each: searched, sorted and paged here, so that the browser never gets more than one page."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -77,7 +77,7 @@ class BenchOptions:
         ),
     ] = None
     against_itself: Annotated[
-        bool, Option("--against-itself", help="Kafka in both places: what the ratios are worth on this machine.")
+        bool, Option("--against-itself", help="Kafka on both sides: the spread of ratios on this machine.")
     ] = False
     orders: Annotated[
         int | None,
@@ -170,7 +170,7 @@ def run(options: BenchOptions, chosen: Sequence[Figure], directory: Path, kafka_
                     warm = True
                     try:
                         warm_up(work, (peer, ours), warm_s)
-                    except FatalError as error:  # the figures tell whether it mattered
+                    except FatalError as error:  # the figures show whether it mattered
                         print(f"warm-up failed: {error}", file=sys.stderr)
                 results.append(measure(figure, work, (peer, ours), rounds))
                 results[-1].floors = known_floors.get(figure.floor, {})
@@ -212,8 +212,7 @@ def metered_round(system: System, measure_once: Callable[[], Metrics]) -> Metric
 
 
 def warm_up(work: Work, systems: tuple[System, System], seconds: float) -> None:
-    """Gives the JVM's compiler its chance before anything is compared: large and small batches, reads, and single
-    requests, in turn on both, for so long."""
+    """Warm up both systems, for the JVM's compiler: large and small batches, reads and single requests, in turn."""
     records = Records(work.scaled(200_000), 1024)
     end = time.monotonic() + seconds
     while True:
@@ -233,7 +232,7 @@ def stop(system: System) -> None:
 
 
 def tell(result: Result, peer: str, ours: str) -> None:
-    """One line per metric, as soon as it is known."""
+    """Print one line per metric, as soon as it is known."""
     clock = time.strftime("%H:%M:%S")
     for row in rows_of(result, peer, ours):
         verdict = "reached" if row.reached else "MISSED"

@@ -1,7 +1,7 @@
 """Cost of a command: our command line against our broker, and Kafka's tools, with the options of their own start
 scripts, against Kafka's.
 
-Processor seconds of the tool alone, until it has ended: what somebody waits for on a busy machine.
+Processor seconds of the tool alone, until it has ended.
 """
 
 import resource
@@ -22,7 +22,7 @@ RUNS = 3
 def cli_figures() -> Iterator[Figure]:
     targets = (at_most("own_cpu_s", 0.2), at_most("alike_cpu_s", 0.2), at_most("own_s", 0.5))
     for own, kafkas, topics in (
-        ("--help", "--version", 0),  # Kafka's tool calls it a failure to be asked for help
+        ("--help", "--version", 0),  # Kafka's tool exits with a failure after its help
         ("topics list", "--list", 1),
         ("topics describe", "--describe", TOPICS),
     ):

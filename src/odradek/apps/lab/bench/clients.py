@@ -190,7 +190,8 @@ def has_kcat() -> bool:
 
 @contextmanager
 def topic(system: System, name: str, partitions: int, config: Mapping[str, str] | None = None) -> Iterator[str]:
-    """A topic for the length of a block, on every broker. Made by librdkafka's admin client: no start of a JVM."""
+    """Create a topic for the duration of a block, on every broker, with librdkafka's admin client, which starts no
+    JVM."""
     from confluent_kafka import KafkaError
     from confluent_kafka.admin import NewTopic  # type: ignore[attr-defined]
 
@@ -215,8 +216,8 @@ def alter_topic(system: System, name: str, key: str, value: str) -> None:
 def administer(system: System, request: Callable[[Any], Future[Any]], done: int | None = None) -> None:
     """A broker that has just started answers before it knows its controller and topics.
 
-    A client that asked too early keeps that answer, so each attempt is a new client's. `done` is the error that the
-    next attempt gets when one that was given up has succeeded after all.
+    A client that asked too early keeps that answer, so each attempt is a new client's. `done` is the error of an
+    attempt after an abandoned one that has succeeded.
     """
     from confluent_kafka import KafkaException
     from confluent_kafka.admin import AdminClient

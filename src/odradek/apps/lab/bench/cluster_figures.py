@@ -76,7 +76,7 @@ def create(topics: int, partitions: int, work: Work, system: System) -> Iterator
     def measure() -> Metrics:
         names = [new_topic_name() for _ in range(topics)]
         new = [NewTopic(name, partitions, BROKERS) for name in names]
-        admin = _admin(system)  # kept, since its requests end with it
+        admin = _admin(system)  # kept, because its requests end with it
         start = time.monotonic()
         for future in admin.create_topics(new, request_timeout=WAIT_S_MAX).values():
             future.result()
@@ -129,7 +129,8 @@ def _crash_of_controller(system: System, name: str) -> Metrics:
 
 @contextmanager
 def end_of_session(system: System, broker_id: int) -> Iterator[list[float]]:
-    """The moment in which ZooKeeper lets the broker's registration go; in the list by the time writes are taken."""
+    """Measure the moment at which ZooKeeper deletes the broker's registration; it is in the list before writes
+    succeed."""
     moments: list[float] = []
     with _zookeeper(system) as zookeeper:
         zookeeper.exists(f"/brokers/ids/{broker_id}", watch=lambda _event: moments.append(time.monotonic()))
@@ -150,7 +151,7 @@ def _zookeeper(system: System) -> Iterator[Any]:
 
 
 def elect_another_controller(system: System, broker_id: int) -> None:
-    """Have another broker elected as the controller, if it is this one: so that its crash is not the controller's."""
+    """Have another broker elected as controller if it is this one, so that the crash is not that of the controller."""
     from kazoo.exceptions import NoNodeError
 
     def is_another() -> bool:
@@ -165,8 +166,8 @@ def elect_another_controller(system: System, broker_id: int) -> None:
 
 
 def _write_everywhere(producer: Any, name: str) -> None:
-    """Write to all partitions; the client would ask for leaders ever less often by itself, so that it is made to ask
-    all the time.
+    """Write to all partitions; the client is made to ask for leaders all the time, because it would ask less and less
+    often.
     """
     from confluent_kafka import KafkaException
 
@@ -208,7 +209,7 @@ def takeover(partitions: int, work: Work, system: System) -> Iterator[Callable[[
         yield measure
 
 
-# ---- what the brokers tell
+# ---- answers of the brokers
 
 
 def _admin(system: System) -> Any:

@@ -1,6 +1,6 @@
 """Figures, with their targets.
 
-A figure is a session per system: it prepares, is measured once per round, and leaves nothing behind.
+A figure is a session per system: prepared once, measured once per round, removed at the end.
 """
 
 import itertools
@@ -46,7 +46,7 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """The clients and how much they are to do."""
+    """The clients and the amount of their work."""
 
     clients: Clients
     quick: bool
@@ -222,7 +222,7 @@ def wire(work: Work, system: System) -> Iterator[Callable[[], Metrics]]:
 
 
 def exchanges_per_s(connection: socket.socket, answer_bytes: int, depth: int, count: int) -> float:
-    """Keeps `depth` requests in flight: as many are sent as answers have come in."""
+    """Keep `depth` requests in flight: each answer is followed by a request."""
     start = time.perf_counter()
     connection.sendall(API_VERSIONS_V0 * depth)
     sent, received_bytes = depth, 0
@@ -307,7 +307,7 @@ def end_to_end_latency(acks: str, work: Work, system: System) -> Iterator[Callab
 def segments(work: Work, system: System) -> Iterator[Callable[[], Metrics]]:
     """Broker CPU to append to, and to read back from, a log of a thousand segments, over the same on a fresh log.
 
-    The segments are made by a small `segment.bytes`, which is then raised: rolling is not what is compared.
+    The segments are made with a small `segment.bytes`, which is then raised, because rolling is not compared.
     """
     segment_bytes = 16384
     filling = Records(SEGMENTS * segment_bytes // 1024, 1024)

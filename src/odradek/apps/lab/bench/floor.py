@@ -1,7 +1,7 @@
 """The floor of each figure: the same system calls without a broker around them, in C and in Python, on this machine.
 
-One raw server at a time (`floor.c`, `floor_server.py`) and one raw client: the best that a broker can reach, and the
-cost of the language alone.
+One raw server at a time (`floor.c`, `floor_server.py`) and one raw client: the best possible figure of a broker, and
+the cost of the language alone.
 """
 
 import shutil

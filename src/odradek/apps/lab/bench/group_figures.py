@@ -58,7 +58,7 @@ def new_group_name() -> str:
 
 @contextmanager
 def java_consumers(members: int, work: Work, system: System) -> Iterator[Callable[[], Metrics]]:
-    """Time from the first poll of all members until each has its one partition, in the same generation."""
+    """Measure the time from the first poll of all members until each has its one partition, in the same generation."""
     with topic(system, new_topic_name(), members) as name:
         yield lambda: work.clients.probe("join", system, name, members, new_group_name())
 
@@ -86,7 +86,7 @@ def crowd(members: int, work: Work, system: System) -> Iterator[Callable[[], Met
 
 @contextmanager
 def many(groups: int, work: Work, system: System) -> Iterator[Callable[[], Metrics]]:
-    """A commit for each of so many groups, and a list of them all, when they are there already."""
+    """Measure a commit of each of many groups, and a list of all, when the groups exist."""
     with topic(system, new_topic_name(), 1) as name, many_groups(system, name, work.scaled(groups)) as (client, names):
         offsets = itertools.count(1)
 
@@ -127,7 +127,7 @@ def failover(groups: int, work: Work, system: System) -> Iterator[Callable[[], M
                 _await_commit(system, names[-1], name, next(offsets))
                 outage_s = time.monotonic() - start
                 system.start_broker(victim)
-                time.sleep(5.0)  # it catches up, so that the next round may kill the other
+                time.sleep(5.0)  # it catches up, so that the next round can kill the other broker
                 return {"outage_s": outage_s}
 
             yield measure

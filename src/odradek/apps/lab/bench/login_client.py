@@ -43,7 +43,7 @@ def main(mode: str, port: int, seconds: float, *credential: str) -> int:
 
 
 def _tls_once(port: int) -> Callable[[], None]:
-    """A handshake and one request: a client of TLS 1.3 is done before the server is."""
+    """Make a handshake and one request, because a client of TLS 1.3 finishes the handshake before the server."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     context.minimum_version = ssl.TLSVersion.TLSv1_3
@@ -69,7 +69,7 @@ def _scram_once(port: int, user: str, password: str) -> Callable[[], None]:
 
 
 def log_in(connection: socket.socket, scram: ScramClient) -> None:
-    """ConnectionError or ScramError unless the broker takes the login, and proves itself."""
+    """Log in. ConnectionError or ScramError unless the broker accepts the login and proves its identity."""
     _exchange(connection, _HANDSHAKE)
     scram.verify(_token(connection, scram.final(_token(connection, scram.first()))))
 

@@ -1,7 +1,7 @@
-"""Members of a group, and committers, by the hundred from one thread.
+"""Hundreds of members of a group, and of committers, in one thread.
 
-On the wire they are what clients are; what a client library costs, and how long it waits before it asks again, is left
-out. Members that are answered together are asked together first, and then heard one by one.
+Their requests are those of clients; the cost of a client library and its pauses before retries are left out. Members
+that are answered together first send their requests together, then receive the answers one by one.
 """
 
 import time
@@ -40,7 +40,7 @@ def connected(address: tuple[str, int]) -> BrokerClient:
 
 
 def coordinator_of(system: System, group: str) -> tuple[int, tuple[str, int]]:
-    """Id and address, by the account of any broker that lives, once one of them knows."""
+    """Return id and address of the coordinator, as soon as any live broker knows it."""
     deadline = time.monotonic() + WAIT_S_MAX
     while time.monotonic() < deadline:
         for port in system.ports:
@@ -74,9 +74,9 @@ class ManyMembers:
         self._stack.close()
 
     def join(self) -> float:
-        """Seconds from the first question to the last member's part.
+        """Return the seconds from the first request to the assignment of the last member.
 
-        One is there already and rejoins last: a group that begins would have its first generations with a few only.
+        One member exists already and rejoins last: a new group would have its first generations with few members.
         """
         first, *others = self._members
         first.take_join(self._clients[0].send(first.join_request()))
@@ -99,14 +99,14 @@ class ManyMembers:
         return time.monotonic() - start
 
     def beat(self) -> float:
-        """Seconds for a heartbeat of every member, all at once."""
+        """Return the seconds for a heartbeat of every member, all at once."""
         start = time.monotonic()
         beats = [member.heartbeat_request() for member in self._members]
         _check("heartbeat", self._all([*beats[1:], beats[0]]))
         return time.monotonic() - start
 
     def leave(self) -> float:
-        """Seconds for one request in the name of all."""
+        """Return the seconds for one LeaveGroup that names all members."""
         start = time.monotonic()
         members = [MemberIdentity(member_id=member.id) for member in self._members]
         _check("leave", [self._clients[0].send(LeaveGroupRequest(group_id=self._group, members=members))])
@@ -145,7 +145,7 @@ def commit_error(answer: Any) -> ErrorCode:
 
 
 def commit_for_each(client: BrokerClient, groups: Sequence[str], topic: str, offset: int) -> float:
-    """One commit per group and request, a hundred in flight; how many a second."""
+    """Return the commits per second: one group in each request, a hundred in flight."""
     start = time.monotonic()
     answered = 0
     for begin in range(0, len(groups), IN_FLIGHT):

@@ -1,7 +1,7 @@
-"""Transactions by the thousand from one thread, open at the same time.
+"""Thousands of transactions of one thread, open at the same time.
 
-On the wire they are what producers are, each on connections of its own; what a client library costs, and how long it
-waits before it asks again, is left out. Producers that are answered together are asked together first, and then heard
+The requests are those of producers, each on connections of its own; the cost of a client library and its pauses before
+retries are left out. Producers that are answered together first send their requests together, then receive the answers
 one by one.
 """
 
@@ -33,7 +33,7 @@ TRANSACTIONAL: Final = 1
 TIMEOUT_MS: Final = 600_000
 LOOK_S: Final = 0.005
 RECORD_BYTES: Final = 1024
-# What Kafka 3.9 and its clients have: both systems get the same requests.
+# Versions that Kafka 3.9 and its clients have: both systems get the same requests.
 PRODUCE_VERSION, ADD_VERSION, END_VERSION = 11, 3, 4
 _TRY_AGAIN: Final = ASK_AGAIN | {ErrorCode.CONCURRENT_TRANSACTIONS}
 
@@ -118,7 +118,7 @@ class ManyTransactions:
         self.await_stable()
 
     def end_one_elsewhere(self) -> None:
-        """Commit one of them at the next coordinator, as soon as it takes it."""
+        """Commit one of the transactions at the next coordinator, as soon as that accepts it."""
         self._end_elsewhere(self._producers[-1:])
 
     def end_others_elsewhere(self) -> None:
@@ -134,7 +134,7 @@ class ManyTransactions:
                         client.submit(producer.end(), END_VERSION)
                     waiting = [producer for producer in waiting if _is_refused_for_now(_code(client.receive()))]
             except ConnectionFailed:
-                pass  # an answer that is lost is asked for again: the end is then known
+                pass  # after a lost answer the request is repeated: the end is then known
             if waiting:
                 time.sleep(LOOK_S)
         if waiting:
@@ -170,7 +170,7 @@ class ManyTransactions:
 
 
 def transaction_coordinator(system: System, name: str) -> tuple[int, Address]:
-    """Id and address, by the account of any broker that lives, once one of them knows."""
+    """Return id and address of the coordinator, as soon as any live broker knows it."""
     deadline = time.monotonic() + WAIT_S_MAX
     while time.monotonic() < deadline:
         for port in system.ports:

@@ -56,7 +56,7 @@ Rows = Sequence[Mapping[str, Any]]
 
 
 def merged(kept: Rows, fresh: Rows) -> list[Mapping[str, Any]]:
-    """The kept rows, those of figures that were measured again replaced where they stand, new ones at the end."""
+    """Merge rows: those of figures that were measured again are replaced in place, new ones come at the end."""
     measured = {(row["group"], row["figure"]) for row in fresh}
     by_key = {(row["group"], row["figure"], row["metric"]): row for row in fresh}
     rows: list[Mapping[str, Any]] = []

@@ -15,7 +15,7 @@ BETTER, WORSE, TEXT, LINE = "#2a7f62", "#b3542e", "#444", "#ccc"
 
 
 def place(ratio: float) -> float:
-    """The x of a ratio; what is beyond the scale is at its end."""
+    """Return the x of a ratio; ratios beyond the scale are at its end."""
     inside = min(max(ratio, LEAST), GREATEST)
     return LABEL_PX + PLOT_PX * log10(inside / LEAST) / log10(GREATEST / LEAST)
 

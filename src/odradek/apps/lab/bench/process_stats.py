@@ -1,4 +1,4 @@
-"""Cost of a stretch of time, from /proc: processor seconds and memory of a process tree, and the load of other
+"""Cost of a period, from /proc: processor seconds and memory of a process tree, and the load of other
 processes.
 """
 

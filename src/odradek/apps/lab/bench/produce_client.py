@@ -2,8 +2,8 @@
 
     python -m odradek.apps.lab.bench.produce_client PORT USER PASSWORD TOPIC PARTITIONS REQUESTS
 
-The number of requests is given, where a client that makes batches decides it by the time that answers take: so the work
-of two runs is equal, and their processor time can be compared.
+The number of requests is fixed, while with real clients it depends on the time of the answers. So two runs do equal
+work, and their processor time can be compared.
 """
 
 import secrets

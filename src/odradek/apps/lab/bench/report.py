@@ -16,7 +16,7 @@ from odradek.apps.lab.bench.clients import Metrics
 from odradek.apps.lab.bench.figures import Figure, Target
 from odradek.native.load import IMPLEMENTATION
 
-# Kafka's tools count whole milliseconds: what they call 0 is somewhere below 1.
+# Kafka's tools count whole milliseconds: their 0 is anything below 1.
 LEAST_MS = 0.5
 ITSELF = " itself"
 
@@ -84,7 +84,7 @@ class Row:
     peer: float
     ours: float
     ratio: float
-    """The median of the rounds' own ratios: both halves of a round saw the same machine."""
+    """The median of the rounds' ratios: both halves of a round ran on the machine in the same state."""
     ratios: list[float]
     target: str
     bound: float
@@ -227,7 +227,7 @@ def machine_facts() -> dict[str, Any]:
 
 
 def _is_optimised() -> bool:
-    """Return whether the interpreter was built with what its own test run taught the compiler."""
+    """Return whether the interpreter was built with profile-guided optimisation."""
     built = f"{sysconfig.get_config_var('CONFIG_ARGS')} {sysconfig.get_config_var('PY_CORE_CFLAGS')}"
     return "enable-optimizations" in built or "profile" in built
 

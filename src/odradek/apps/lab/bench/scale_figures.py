@@ -31,11 +31,11 @@ def scale_figures() -> Iterator[Figure]:
 
 @contextmanager
 def scale(partitions: int, work: Work, system: System) -> Iterator[Callable[[], Metrics]]:
-    """Created, at rest, the controller killed: what the brokers use for each."""
+    """Measure the brokers' CPU time for creation, at rest, and after a crash of the controller."""
     count = work.scaled(partitions)
 
     def measure() -> Metrics:
-        time.sleep(SETTLE_S)  # what was deleted before is gone
+        time.sleep(SETTLE_S)  # earlier deletions are complete
         before = cpu_seconds(system.broker_pids)
         with topic(system, new_topic_name(), count) as name:
             await_all_in_sync(system, name, LOOK_S)

@@ -175,7 +175,7 @@ def _create_users(system: System, users: Sequence[str]) -> None:
     with ClusterClient(system.bootstrap, timeout_ms=ADMIN_TIMEOUT_MS) as client:
         for user in users:
             alter_credentials(client, user, [NewPassword(SCRAM, PASSWORD)])
-    time.sleep(1.0)  # until each broker has heard of it
+    time.sleep(1.0)  # until each broker knows the user
 
 
 def acl_bindings(name: str) -> list[AclBinding]:

@@ -24,7 +24,7 @@ _ENVIRONMENT = {"PYTHONDONTWRITEBYTECODE": ""}
 SESSION_TIMEOUT_MS = 6000
 SCRAM = "SCRAM-SHA-512"
 
-# What Kafka's own start scripts give the JVM.
+# Options of the JVM in Kafka's own start scripts.
 JVM_OPTIONS = (
     "-server",
     "-XX:+UseG1GC",

@@ -64,7 +64,7 @@ def _figure(brokers: int, title: str, *targets: Target, session: Session) -> Fig
 
 @contextmanager
 def produce(transaction_ms: int, work: Work, system: System) -> Iterator[Callable[[], Metrics]]:
-    """Java's producer at full speed; the latency is that of an end whose records are acknowledged already."""
+    """Measure Java's producer at full speed; the latency is that of an end after all records are acknowledged."""
     with topic(system, new_topic_name(), PARTITIONS) as name:
         seconds = 3 if work.quick else 10
         work.clients.probe("produce", system, name, seconds, transaction_ms, program=PROBE)  # the JVM's compiler
@@ -73,7 +73,7 @@ def produce(transaction_ms: int, work: Work, system: System) -> Iterator[Callabl
 
 @contextmanager
 def open_at_once(count: int, work: Work, system: System) -> Iterator[Callable[[], Metrics]]:
-    """From the first AddPartitionsToTxn, when none is open, until readers of committed records see the last record."""
+    """Measure the time from the first AddPartitionsToTxn until readers of committed records see the last record."""
     with (
         topic(system, new_topic_name(), PARTITIONS) as name,
         ManyTransactions(system, name, PARTITIONS, new_ids(work.scaled(count))) as transactions,
@@ -106,10 +106,11 @@ def consume(work: Work, system: System) -> Iterator[Callable[[], Metrics]]:
 
 @contextmanager
 def failover(count: int, work: Work, system: System) -> Iterator[Callable[[], Metrics]]:
-    """From the crash of the coordinator to the end of a transaction that was open then, which another broker takes.
+    """Measure the time from the crash of the coordinator to the end of a transaction that was open then, at another
+    broker.
 
-    Most of it is ZooKeeper's: a session ends in steps of a tick. What comes after it is told by itself. The controller
-    lives: how long its own election takes is another figure.
+    Most of it is ZooKeeper's: a session ends in steps of a tick. The time after that is a figure of its own. The
+    controller lives: the time of its election is another figure.
     """
     with topic(system, new_topic_name(), PARTITIONS) as name:
         ids = new_ids(work.scaled(count) if count > 1 else 1)

@@ -1,8 +1,8 @@
-"""Kills one of three brokers, which leads a third of the partitions, and counts what it takes to have leaders again.
+"""Kills one of three brokers, which leads a third of the partitions, and measures the cost of the elections.
 
-Time runs from the moment at which ZooKeeper declares the dead broker's session over, since until then nobody can know:
-that wait is the same for both designs. Notifications, reads and writes are ZooKeeper's own counts; they contain the few
-pings of the sessions, and the one watch of this laboratory.
+Time runs from the end of the dead broker's session, because no design can notice the crash earlier. Notifications,
+reads and writes are ZooKeeper's own counts; they contain the few pings of the sessions, and the one watch of this
+laboratory.
 """
 
 import threading
@@ -26,7 +26,7 @@ BROKERS = 3
 SESSION_MS = 6000
 _PATIENCE_S = 120.0
 _LOOK_S = 0.02
-# What follows the last election, the ISRs' changes above all, belongs to its cost.
+# Work after the last election, mostly changes of ISRs, belongs to the cost.
 _SETTLE_S = 2.0
 _CONTROL_REQUESTS = ("LeaderAndIsr", "UpdateMetadata", "StopReplica")
 
@@ -123,7 +123,7 @@ class _SessionEnd:
         )
 
     def __enter__(self) -> "_SessionEnd":
-        """A broker on a busy machine may just have lost its session: it is waited for."""
+        """Wait for the registration: a broker on a busy machine may just have lost its session."""
         self._session.start()
         if _seconds_until(self._is_there) is None:
             self._session.close()
@@ -140,7 +140,7 @@ class _SessionEnd:
                 raise FatalError(f"ZooKeeper did not end the dead broker's session within {_PATIENCE_S:.0f} s")
 
     def _is_there(self) -> bool:
-        """Return whether it is there now; `_changed` is set when that changes."""
+        """Return whether the registration exists; `_changed` is set when that changes."""
         self._changed.clear()
         return bool(self._session.watch_nodes([self._path])[self._path])
 

@@ -1,6 +1,6 @@
 """The naive election: the leader of a partition is the creator of its ephemeral node, and all others watch it.
 
-A replica does for each of its partitions what a broker of Odradek does once for the controller's seat. Nothing is
+Each replica takes part in an election per partition, as brokers of Odradek do once for the controller. Nothing is
 replicated here: this is the election alone.
 """
 
@@ -49,14 +49,14 @@ class NaiveBroker:
         self._thread = threading.Thread(target=self._live, name=f"naive broker {broker_id}", daemon=True)
 
     def start(self, first: Sequence[int]) -> None:
-        """Takes the lead of `first`; `follow` looks after the others."""
+        """Take the leadership of `first`; `follow` handles the other partitions."""
         self._session.start()
         self._session.ensure_paths([self._root])
         self._session.call(_creation(f"{self._root}/broker-{self.id}", self.id))
         self._run_for_election([self._path(partition) for partition in first])
 
     def follow(self) -> None:
-        """Watch every leader but itself from now on, and replace one that goes."""
+        """Watch every other leader from now on, and try to replace one that is gone."""
         led = set(self._led)
         self._compete(self._without_leader([self._path(p) for p in range(self._partitions) if p not in led]))
         self._thread.start()

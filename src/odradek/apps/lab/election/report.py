@@ -1,4 +1,4 @@
-"""The figures of the elections: a table for the terminal, and a page."""
+"""Report of the elections: a table for the terminal, and a page."""
 
 from collections.abc import Callable, Mapping, Sequence
 

@@ -2,9 +2,9 @@
 
     make bench BENCH='--only pipeline --rounds 5 --connector .tools/spark-connector'
 
-Both run as processes from their start to their end: seconds, those until the table has its first rows, CPU seconds of
-the process and all below it, the most memory that they had together, and the broker's CPU. What is said of ratios is
-the median of the rounds' own. Without --connector the plain script reads through `format("odradek")`.
+Both run as processes. Measured are the seconds from start to end, the seconds until the table has its first rows, CPU
+seconds and the most memory of the process and its children, and the broker's CPU. Ratios are medians of the rounds'
+ratios. Without --connector the plain script reads through `format("odradek")`.
 """
 
 import json

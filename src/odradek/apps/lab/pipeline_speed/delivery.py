@@ -1,4 +1,4 @@
-"""Measures what exactly-once topics cost: the same pipeline with either promise, every order into a topic.
+"""Measures the cost of exactly-once topics: the same pipeline with either guarantee, every order into a topic.
 
     make bench BENCH='--only pipeline-delivery --rounds 5'
 

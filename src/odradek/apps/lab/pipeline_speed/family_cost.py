@@ -1,4 +1,4 @@
-"""Cost of a process and of all that it started, until it ends.
+"""Cost of a process and its descendants, until its end.
 
 Memory is the proportional set size: a page that several processes share, as forked Python workers do, counts once.
 """
@@ -12,7 +12,7 @@ from pathlib import Path
 
 _TICKS = os.sysconf("SC_CLK_TCK")
 _LOOK_S = 0.2
-_LOOKS_PER_MEMORY_LOOK = 5  # the kernel walks through all pages to tell
+_LOOKS_PER_MEMORY_LOOK = 5  # the kernel walks through all pages for it
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ def metered_family(process: "subprocess.Popen[bytes]") -> FamilyCost:
 
 @dataclass(frozen=True, slots=True)
 class _Look:
-    """Last look at a process; `waited_s` is of children that it has waited for."""
+    """Last sample of a process; `waited_s`: CPU time of children that it has waited for."""
 
     at: int
     parent: int
@@ -49,7 +49,7 @@ class _Look:
 
 
 def _unseen_s(looks: dict[int, _Look]) -> float:
-    """Processors' time of processes that lived between two looks: their parents waited for them."""
+    """Processor time of processes that lived between two samples: their parents waited for them."""
     unseen = {pid: look.waited_s for pid, look in looks.items()}
     for look in looks.values():
         parent = looks.get(look.parent)

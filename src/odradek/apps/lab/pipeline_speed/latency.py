@@ -49,7 +49,7 @@ Latencies = dict[str, float]
 
 @dataclass(slots=True)
 class Sold:
-    """Times at which orders were sold, by their number, and broken ones, by their bytes."""
+    """Sale times of orders by their number, and of broken ones by their bytes."""
 
     orders: dict[str, float] = field(default_factory=dict)
     broken: dict[bytes, float] = field(default_factory=dict)
@@ -128,7 +128,7 @@ def _sell(bootstrap: str, table: Path, process: Child, sold: Sold) -> float:
 
 
 def _last_rows(table: Path, sold: Sold, since: float, wanted: int) -> list[float]:
-    """Latencies of all rows: those that were sold last come some batches later."""
+    """Return the latencies of all rows; the last orders come some batches later."""
     deadline = time.time() + _LAST_ROWS_S_MAX
     while len(rows := row_latencies(table, sold, since)) < wanted and time.time() < deadline:
         time.sleep(_LOOK_S)

@@ -2,7 +2,7 @@
 
     odradek lab rebalance --members 3,10,30 --designs one,two,three
 
-`recorded_events` keeps what members do and turns it into figures, `joined` is a member of design three,
+`recorded_events` keeps the events of members and computes figures from them, `joined` is a member of design three,
 `group_members` makes the members of any design, `experiment` leads them through the phases, `report` draws.
 Members run in this process, each with a session or connection of its own, so that one clock sees them all.
 """

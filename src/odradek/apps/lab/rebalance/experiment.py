@@ -1,4 +1,4 @@
-"""Leads one group of one design through the phases, and says what each of them cost.
+"""Runs one group of one design through the phases, and measures the cost of each.
 
 start    all members at once
 join     one more
@@ -17,7 +17,7 @@ from odradek.apps.lab.rebalance.group_members import GroupMembers, MemberHandle,
 from odradek.apps.lab.rebalance.recorded_events import Phase, Recorder, Stretch, is_settled, stretches, summarise
 from odradek.model.topology import TopicPartition
 
-# Longer than design one waits between two attempts: whoever would try again would have.
+# Longer than the pause of design one between two attempts: a member that would try again has tried.
 QUIET_S = 3.0
 MEMBERS_MIN = 3
 _LOOK_S = 0.05

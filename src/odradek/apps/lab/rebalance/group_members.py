@@ -19,13 +19,13 @@ from odradek.apps.legacy.member import Member, MemberSettings
 DESIGNS = ("one", "two", "three")
 _COORDINATORS = 2
 _ENDERS = 16
-# A hundred that start at once on a busy machine take their time.
+# A hundred members that start at once take long on a busy machine.
 _CONNECTION_MS_MAX = 30_000
 _DESIGN_MEMBERS: dict[str, type[Member]] = {"one": ZooKeeperConsumer, "two": AssignedConsumer}
 
 
 class MemberHandle(Protocol):
-    """A member of a group, and what can happen to it."""
+    """A member of a group, with the faults that it can have."""
 
     @property
     def id(self) -> str: ...
@@ -38,7 +38,7 @@ class MemberHandle(Protocol):
     def crash(self) -> None: ...
 
     def cut(self) -> None:
-        """Cut the member off from its coordinator; it goes on reading."""
+        """Cut the member off from its coordinator; it continues reading."""
 
     def heal(self) -> None: ...
 
@@ -131,7 +131,7 @@ class GroupMembers:
         return member
 
     def end(self) -> None:
-        """Halt all members before the first leaves: else each would be notified of every other's leaving."""
+        """Halt all members before the first one leaves, so that none is notified of the others' leaving."""
         with ThreadPoolExecutor(_ENDERS, "member end") as enders:
             list(enders.map(lambda member: member.halt(), self._members))
             list(enders.map(lambda coordinator: coordinator.close(), self._coordinators))

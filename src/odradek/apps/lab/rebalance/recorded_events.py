@@ -34,7 +34,7 @@ class Costs:
 
 
 class Recorder:
-    """The observer of a whole group: keeps everything, in the order in which it happened."""
+    """The observer of a whole group: keeps all events in their order."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

@@ -1,4 +1,4 @@
-"""The figures of the rebalances: a table for the terminal, and a page."""
+"""Report of the rebalances: a table for the terminal, and a page."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -136,7 +136,7 @@ def html_report(outcomes: Mapping[tuple[str, int], Outcome], facts: Sequence[str
 
 
 def _of_phase(name: str, phases: Sequence[Phase], designs: Sequence[str]) -> list[str]:
-    """Its plots, but for those in which nothing would be seen."""
+    """Plots of a phase, without empty ones."""
     never = [title for title, value in _PLOTS.items() if all(value(phase) == 0 for phase in phases)]
     shown = plots(_plot(title, value, name, phases, designs) for title, value in _PLOTS.items() if title not in never)
     return [shown, *([paragraph(f"Nowhere: {', '.join(never)}.")] if never else [])]

@@ -3,10 +3,10 @@
     make kafka-jars
     python -m odradek.apps.lab.spark_read --records 10000000 --connector .tools/spark-connector --directory spark-bench
 
-One broker of each kind is started on free ports, its topic filled where it isn't yet, and every way to read it is asked
-in turn, round by round, in Spark sessions on local[2] that stay. What is said of ratios is the median of the rounds'
-own, because times drift with the machine. With --directory the topics stay: `--rounds 0` fills, later runs measure.
-The connector runs in its own environment (`make soak` builds it): pyspark 4.0.0 and the connector made for it.
+One broker of each kind is started on free ports, its topic filled where it isn't yet, and every way to read it is
+measured in turn, round by round, in Spark sessions on local[2] that stay. Ratios are medians of the rounds' ratios,
+because times drift with the machine. With --directory the topics stay: `--rounds 0` only fills them, later runs
+measure. The connector runs in its own environment (`make soak` builds it): pyspark 4.0.0 and the connector made for it.
 """
 
 import json
@@ -122,7 +122,7 @@ def measure(ways: list[Way], options: ReadOptions) -> list[Round]:
 
 
 def turn(ways: list[Way], number: int) -> list[Way]:
-    """Each round begins with another, so that none always comes after the same."""
+    """Order of the ways in a round: each round begins with another one, so that no way always follows the same one."""
     start = number % len(ways)
     return ways[start:] + ways[:start]
 

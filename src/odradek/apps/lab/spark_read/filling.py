@@ -41,7 +41,7 @@ def fill(bootstrap: str, topic: str, records: int) -> bool:
 
 
 def count(admin: AdminClient, topic: str) -> int:
-    """The records of a topic, as soon as brokers that have just started know who leads it."""
+    """Count the records of a topic, as soon as its leaders are known."""
     latest = OffsetSpec.latest()  # type: ignore[no-untyped-call]
     partitions = {TopicPartition(topic, number): latest for number in range(PARTITIONS)}
     deadline = time.monotonic() + START_LIMIT_S

@@ -42,7 +42,7 @@ def session(connector: str, ivy: str) -> SparkSession:
 
 
 def read(spark: SparkSession, source: str, options: dict[str, str]) -> int:
-    # a new query each time: a DataFrame that is collected again reads nothing again
+    # a new query each time: a DataFrame that is collected again doesn't read again
     rows = spark.read.format(source).options(**options).load()
     everything = rows.selectExpr("count(*)", "sum(length(key) + length(value))", "max(offset)", "max(timestamp)")
     return int(everything.collect()[0][0])

@@ -67,7 +67,7 @@ def next_steps(group: Group) -> Steps:
 
 
 def _says_as_much(earlier: AssignedPartitions | None, assigned: AssignedPartitions) -> bool:
-    """Compare two orders; a release that was carried out need not be taken back."""
+    """Compare two orders, without releases that were carried out."""
     return (
         earlier is not None
         and earlier.registration == assigned.registration

@@ -21,7 +21,7 @@ STATIC, WHITE_LIST, BLACK_LIST = "static", "white_list", "black_list"
 
 
 def checked_name(kind: str, name: str) -> str:
-    """ConfigError unless the name can be part of a path: Kafka's own rule for groups and clients."""
+    """Check a name of a group or client by Kafka's rule. ConfigError unless it can be part of a path."""
     if not _LEGAL_NAME.fullmatch(name) or name in (".", ".."):
         raise ConfigError(f"{kind} {name!r} is illegal: only letters, digits, '.', '_' and '-' are allowed")
     return name
@@ -53,7 +53,7 @@ class AssignedPartitions:
     partitions: frozenset[TopicPartition] = frozenset()
     """Partitions to read."""
     release: frozenset[TopicPartition] = frozenset()
-    """Partitions to release: it owns them, or would own them had it heard of them in time."""
+    """Partitions to release: it owns them, or would own them after a notification in time."""
 
 
 class ConsumerIds:

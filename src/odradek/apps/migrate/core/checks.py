@@ -25,7 +25,8 @@ MUST_AGREE = (
     "offsets.retention.minutes",
     "unclean.leader.election.enable",
 )
-"""Keys by which a broker keeps, refuses or deletes records: with another value, the successor would do otherwise."""
+"""Keys that decide which records a broker keeps, refuses or deletes: they must have the same values on the
+successor."""
 _RETENTION = ("log.retention.ms", "log.retention.minutes", "log.retention.hours")
 _MS = {"log.retention.ms": 1, "log.retention.minutes": 60_000, "log.retention.hours": 3_600_000}
 _OWN = ("broker.id", "listener", "advertised.", "log.dir", "zookeeper.", "odradek.", "node.id", "broker.rack", "port")
@@ -44,7 +45,7 @@ class Finding:
 
 
 def findings(survey: Survey, pairs: Mapping[int, int], accepted: Collection[str] = ()) -> list[Finding]:
-    """Problems first. `accepted`: keys whose difference the operator has decided to take."""
+    """Check the migration; return findings, problems first. `accepted`: keys whose difference the operator accepts."""
     found = [Finding(text, is_problem=True) for text in _problems(survey, pairs, accepted)]
     return found + [Finding(text, is_problem=False) for text in _notes(survey, pairs)]
 

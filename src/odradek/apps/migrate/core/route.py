@@ -27,7 +27,7 @@ class Step:
 
 
 def pair_brokers(sources: Iterable[int], targets: Iterable[int], racks: Mapping[int, str]) -> dict[int, int]:
-    """Each old broker's successor: one in the same rack where there is one, otherwise in the order of ids."""
+    """Return each old broker's successor: one in the same rack if possible, otherwise in the order of ids."""
     olds, news = sorted(set(sources)), sorted(set(targets))
     if not olds or not news:
         raise PlanError("name the brokers to leave with --from and those to come with --to")
@@ -49,9 +49,9 @@ def pair_brokers(sources: Iterable[int], targets: Iterable[int], racks: Mapping[
 
 
 def steps_of(view: ClusterView, pairs: Mapping[int, int]) -> Iterator[Step]:
-    """The steps that are left, from where the replicas are now: a migration that was stopped goes on from there.
+    """Return the remaining steps for the present assignment: a stopped migration continues from there.
 
-    Every step is planned on the assignment that the steps before it leave.
+    Every step is planned on the assignment after the steps before it.
     """
     assignment = {tp: partition.replicas for tp, partition in view.partitions.items()}
     for is_coordinators in (False, True):

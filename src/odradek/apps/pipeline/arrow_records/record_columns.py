@@ -1,4 +1,4 @@
-"""Some batches' records as Arrow columns: what `record_decoder` finds, wrapped without copying it again."""
+"""Records of batches as Arrow columns, over the arrays of `record_decoder` without another copy."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from odradek.protocol.record_batch import BatchHeader
 
 
 class MalformedRecords(ValueError):
-    """A batch's records aren't what its header says, though its checksum is right."""
+    """The records of a batch don't match its header, although its checksum is right."""
 
     def __init__(self, base_offset: int) -> None:
         super().__init__(f"the records of the batch at offset {base_offset} can't be read")
@@ -66,7 +66,7 @@ class RecordDecoder(Protocol):
 
 @cache
 def record_decoder() -> RecordDecoder:
-    """The compiled inner loop; without one that has these functions numba, whose import takes a second of CPU."""
+    """Return the compiled inner loop; if it lacks these functions, numba, whose import takes a second of CPU."""
     if compiled is not None and hasattr(compiled, "find_records"):
         return cast(RecordDecoder, compiled)
     from odradek.apps.pipeline.arrow_records import record_decoder as by_numba

@@ -3,7 +3,7 @@
 Used where the compiled inner loop (`odradek.native`), which does the same, is not built.
 
 The input is the records of many batches, decompressed and laid end to end; `protocol.records` describes the format.
-Nothing in the bytes is believed: every varint and every length is checked against the end of its record, because
+The bytes are not trusted: every varint and every length is checked against the end of its record, because
 compiled code that reads past its buffer takes the process with it. Compiling takes seconds and happens once per
 machine: numba keeps the machine code beside this module, or in the user's cache.
 """
@@ -13,13 +13,13 @@ from typing import Any, Final
 import numba
 import numpy as np
 
-BAD: Final = -(2**62)  # no varint of a record says so
+BAD: Final = -(2**62)  # not a value of a record's varint
 _MAX_SHIFT: Final = 63
 
 
 @numba.njit(cache=True, nogil=True, inline="always")
 def _varint(data: Any, at: int, end: int) -> Any:
-    """The zigzag number at `at` and where it ends; (BAD, end) when it runs over `end`."""
+    """Return the zigzag number at `at` and its end; (BAD, end) if it runs over `end`."""
     shift = np.int64(0)
     value = np.int64(0)
     while at < end and shift < _MAX_SHIFT:
@@ -40,7 +40,7 @@ def find_records(
     base_offsets: Any,
     base_times: Any,
     append_times: Any,  # the time of every record of the batch, or -1 when each has its own
-    offsets: Any,  # from here on: what is found, one element per record
+    offsets: Any,  # from here on: results, one element per record
     times: Any,
     key_at: Any,
     key_size: Any,
@@ -49,7 +49,7 @@ def find_records(
     headers_at: Any,
     header_count: Any,
 ) -> int:
-    """The number of the first batch that isn't what its header says, or -1."""
+    """Find the fields of all records. Return the number of the first batch that contradicts its header, or -1."""
     row = 0
     at = 0
     for batch in range(len(ends)):
@@ -114,12 +114,12 @@ def find_headers(
 
 @numba.njit(cache=True, nogil=True)
 def gather_pieces(data: Any, at: Any, size: Any, out: Any, out_offsets: Any) -> bool:
-    """Lays pieces of `data` end to end, with the offsets that Arrow wants; a size of -1 is a null, and empty."""
+    """Copy pieces of `data` end to end, with the offsets that Arrow needs; a size of -1 is a null."""
     end = np.uint64(0)
     for row in range(len(at)):
         out_offsets[row] = end
         if size[row] > 0:
-            # a signed index may count from the end, and asking that of every byte costs four times the copy
+            # a signed index may count from the end, and the check for every byte costs four times the copy
             start = np.uint64(at[row])
             length = np.uint64(size[row])
             for byte in range(length):

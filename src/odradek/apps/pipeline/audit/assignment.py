@@ -1,8 +1,8 @@
 """Scope of an audit: the cluster's assignment against the files in brokers' directories.
 
 A broker that was away while its replica was moved elsewhere, or while its topic was deleted, keeps the files. They are
-named as left-overs and not compared: nobody replicates to them, and a broker may have died with records in them that
-were never committed. Without an assignment every directory of a partition counts as a replica.
+reported as left-overs and not compared: no leader replicates to them, and they may have records that were never
+committed. Without an assignment every directory of a partition counts as a replica.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -25,7 +25,7 @@ UNKNOWN_ASSIGNMENT = "not known: every broker with files of a partition is taken
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """The brokers that hold each partition, by the account of the cluster."""
+    """The brokers that have a replica of each partition, according to the cluster."""
 
     source: str
     """Source of the assignment, for the report."""
@@ -60,8 +60,8 @@ class AuditScope:
 
 @dataclass(frozen=True, slots=True)
 class AuditedFiles:
-    """The replicas' directories, listed once. The assignment is to be read after that: a topic that is created in
-    between has no files here, and one whose replica leaves is looked for again."""
+    """The replicas' directories, listed once. The assignment has to be read later: a topic that is created in between
+    has no files here, and directories are listed again for a replica that was moved."""
 
     directories: tuple[LogDirectory, ...]
     replicas: tuple[ReplicaDirectory, ...]
@@ -70,13 +70,13 @@ class AuditedFiles:
 
     @classmethod
     def below(cls, paths: Sequence[str], topics: frozenset[str] = frozenset()) -> "AuditedFiles":
-        """OptionError where there is nothing to audit."""
+        """List the directories. OptionError if there is nothing to audit."""
         directories = log_directories(paths)
         strays = stray_replicas(directories, topics)
         return cls(tuple(directories), tuple(existing_replicas(paths, topics)), tuple(strays), topics)
 
     def scope(self, assignment: Assignment | None) -> AuditScope:
-        """OptionError if the assignment is that of another cluster."""
+        """Choose the replicas to compare. OptionError if the assignment is that of another cluster."""
         strays = [_left_over(stray, "set aside by its broker as stray") for stray in self.strays]
         if assignment is None:
             unknown = _without_high_watermark(self.replicas)

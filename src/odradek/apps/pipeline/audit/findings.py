@@ -1,11 +1,11 @@
-"""Findings of an audit as values: every form of the report is made of these."""
+"""Findings of an audit as values, for every form of the report."""
 
 from dataclasses import dataclass
 from enum import StrEnum
 
 
 class Kind(StrEnum):
-    """The value is what the report says of it."""
+    """Kinds of findings, with their texts in the report."""
 
     BROKEN = "broken batch"
     DIFFERENT = "replicas differ"
@@ -31,7 +31,7 @@ class Finding:
 
 @dataclass(frozen=True, slots=True, order=True)
 class LeftOver:
-    """Files of a partition on a broker that doesn't hold it: nothing is wrong with the cluster, they only take room."""
+    """Files of a partition on a broker without a replica of it: not a fault, they only use disk space."""
 
     topic: str
     partition: int
@@ -43,7 +43,7 @@ class LeftOver:
 
 @dataclass(frozen=True, slots=True, order=True)
 class NotCompared:
-    """Replicas of a broker that nothing can be said of."""
+    """Replicas of a broker that could not be compared."""
 
     broker: int
     reason: str

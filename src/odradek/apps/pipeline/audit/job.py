@@ -1,9 +1,9 @@
 """The audit as a Spark job over `format("odradek-log")`: questions about batches, and one about records.
 
-Each replica is compared below its own high watermark, as its broker has checkpointed it: what is above may still be cut
-off there, and differ, even where others have committed it. Below the offset that a broker's cleaner has reached,
-compaction explains missing offsets, and replicas clean at their own pace; there the records that both still have are
-compared, one by one.
+Each replica is compared below its own high watermark, as its broker has checkpointed it: records above may still be
+truncated there, and differ, even if other replicas have committed them. Below the offset that a broker's cleaner has
+reached, compaction explains missing offsets, and replicas clean at their own pace; there the records that both still
+have are compared, one by one.
 """
 
 from collections.abc import Iterable
@@ -112,8 +112,8 @@ def _detail(*parts: str | Column) -> Column:
 
 
 def _broken(batches: DataFrame) -> DataFrame:
-    """Find batches whose bytes are not the written ones. A torn tail is a crash's, and will be cut: above the high
-    watermark and above the recovery point, below which everything had been flushed to disk.
+    """Find batches whose bytes are not the written ones. A torn tail after a crash is no finding, because recovery
+    truncates it: above the high watermark and above the recovery point, below which everything was flushed to disk.
     """
     detail = _detail("byte ", f.col("position"), " of ", f.col("segment"), ": ", f.col("problem"))
     broken = batches.where("problem is not null and (baseOffset < greatest(committed, flushed) or baseOffset < 0)")
@@ -121,7 +121,8 @@ def _broken(batches: DataFrame) -> DataFrame:
 
 
 def _different(whole: DataFrame) -> DataFrame:
-    """One batch, other bytes. Where any replica was cleaned, batches are rewritten: there, records are compared."""
+    """Find batches with different bytes. Compaction rewrites batches: below the cleaned offset of any replica, records
+    are compared."""
     versions = (
         whole.where("lastOffset < committed and baseOffset >= any_cleaned")
         .groupBy(*_PARTITION, "baseOffset")
@@ -132,7 +133,7 @@ def _different(whole: DataFrame) -> DataFrame:
 
 
 def _missing(batches: DataFrame, known: DataFrame) -> DataFrame:
-    """A batch that one replica has, and another doesn't though its log goes on after it."""
+    """Find batches that one replica has and another lacks, although its log continues after them."""
     ends = batches.groupBy(*_REPLICA).agg(f.max("lastOffset").alias("end"), f.min("baseOffset").alias("begin"))
     compared = batches.where("problem is null and lastOffset < committed and baseOffset >= any_cleaned")
     places = compared.select(*_PARTITION, "baseOffset").distinct()
@@ -148,7 +149,7 @@ def _missing(batches: DataFrame, known: DataFrame) -> DataFrame:
 
 
 def _not_contiguous(batches: DataFrame) -> DataFrame:
-    """Beside a broken batch nothing is concluded: its header may lie."""
+    """Find gaps between batches, but not beside a broken batch, whose header may be wrong."""
     in_order = Window.partitionBy(*_REPLICA).orderBy("baseOffset", "position")
     before = f.lag(f.expr("if(problem is null, lastOffset, null)")).over(in_order)
     steps = batches.withColumn("next", before + 1).where("problem is null and lastOffset < committed")
@@ -166,7 +167,7 @@ def _not_contiguous(batches: DataFrame) -> DataFrame:
 
 
 def _short(batches: DataFrame, known: DataFrame) -> DataFrame:
-    """A replica that once had everything up to its own checkpointed high watermark, and no longer does."""
+    """Find replicas whose log ends below their own checkpointed high watermark."""
     ends = batches.groupBy(*_REPLICA).agg((f.max("lastOffset") + 1).alias("end"))
     replicas_with_ends = known.join(ends, [*_REPLICA], "left").withColumn("end", f.coalesce("end", "start"))
     detail = _detail("its log ends here, its high watermark is ", f.col("committed"))
@@ -175,7 +176,7 @@ def _short(batches: DataFrame, known: DataFrame) -> DataFrame:
 
 
 def _duplicates(whole: DataFrame) -> DataFrame:
-    """An idempotent producer numbers its records: the same number twice is a record twice."""
+    """Find repeated sequences of idempotent producers: the same sequence twice is a record twice."""
     by_producers = whole.where("producerId >= 0 and baseSequence >= 0 and not isControl and lastOffset < committed")
     numbered = by_producers.where(f.col("topic") != _WRITTEN_BY_COORDINATOR)
     twice = (
@@ -206,7 +207,7 @@ def _different_records(records: DataFrame, known: DataFrame) -> DataFrame:
 
 
 def _counts(whole: DataFrame, known: DataFrame) -> tuple[TopicCount, ...]:
-    """Replicas that hold nothing count as replicas."""
+    """Count records; replicas without records count as replicas."""
     per_replica = whole.groupBy(*_REPLICA).agg(
         f.sum(f.expr("if(lastOffset < any_committed and not isControl, records, 0)")).alias("records"),
         f.count("*").alias("batches"),

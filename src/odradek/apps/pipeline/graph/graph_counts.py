@@ -6,7 +6,8 @@ from odradek.apps.pipeline.tables.commit_log import is_delta, snapshot
 
 
 def counts_of(pipeline: Pipeline) -> dict[str, int]:
-    """Records up to the furthest query of each input, by the offsets in the status; rows by the table's log."""
+    """Return the records up to the furthest query of each input, by the offsets in the status; rows by the table's
+    log."""
     furthest: dict[tuple[str, str], int] = {}
     for query in (read_status(pipeline.directory) or {}).get("queries", []):
         for topic, partitions in query.get("offsets", {}).items():

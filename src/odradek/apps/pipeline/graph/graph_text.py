@@ -4,7 +4,7 @@ from odradek.apps.pipeline.graph.core.pipeline_graph import Node, count_text
 
 
 def graph_text(nodes: list[Node]) -> str:
-    """A node that has several inputs is drawn below each of them."""
+    """Draw the graph; a node with several inputs is drawn below each of them."""
     lines: list[str] = []
     for node in nodes:
         if not node.inputs and node.kind != "sink":

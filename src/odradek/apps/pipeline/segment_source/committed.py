@@ -1,8 +1,8 @@
 """Transactions in the files of a partition: the aborted ones, and the start of the first open one.
 
 Aborted ones stand in the transaction indexes. Open ones are found as recovery finds them: in the newest producer
-snapshot, and in the batches behind it. Made for files that a running broker writes to: what is appended meanwhile lies
-behind the end that was found, and is left out.
+snapshot, and in the batches behind it. The files may belong to a running broker: records that are appended meanwhile
+are behind the end that was found, and left out.
 """
 
 from collections.abc import Iterable, Sequence
@@ -27,7 +27,7 @@ class CommittedPart:
     end: int
 
     def of_segment(self, base_offset: int, next_base: int) -> tuple[tuple[int, int], ...]:
-        """Producer id and first offset of the aborted transactions that touch the segment."""
+        """Return producer id and first offset of the aborted transactions that touch the segment."""
         return tuple(
             (each.producer_id, each.first_offset)
             for each in self.aborted

@@ -1,7 +1,7 @@
 """The data source that Spark knows by the name `odradek-log`.
 
-Imported by every Python process in which Spark looks for data sources: the readers, with pyarrow and the
-decoder, are imported by those alone that read.
+Every Python process in which Spark looks for data sources imports this module; only processes that read import the
+readers, with pyarrow and the decoder.
 """
 
 from pyspark.sql.datasource import DataSource, DataSourceReader

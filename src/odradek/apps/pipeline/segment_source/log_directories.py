@@ -1,6 +1,6 @@
 """Log directories of brokers: their broker, partitions, segments and checkpoints.
 
-Read-only, and made for directories that a running broker writes to, that a dead one left, or that were copied.
+Read-only; the directories may belong to a running broker or a dead one, or be copies.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -35,13 +35,13 @@ class LogDirectory:
 
     path: Path
     broker: int
-    """-1 when it doesn't say."""
+    """-1 if the file has none."""
     cluster_id: str | None
 
 
 @dataclass(frozen=True, slots=True)
 class ReplicaDirectory:
-    """One replica of one partition on disk, with what its broker's checkpoints say of it (None: nothing)."""
+    """One replica of one partition on disk, with its offsets in the broker's checkpoints (None: no entry)."""
 
     broker: int
     path: Path
@@ -51,13 +51,13 @@ class ReplicaDirectory:
     log_start: int | None
     cleaned_to: int | None
     topic_id: UUID
-    """All zero when its partition.metadata doesn't say."""
+    """All zeros if partition.metadata has none."""
 
     def segments(self) -> list[Path]:
         return sorted(path for path in self.path.iterdir() if is_log_file(path.name))
 
     def size_bytes(self) -> int:
-        """Size of its segments; 0 when the broker has deleted it meanwhile."""
+        """Size of the segments; 0 if the broker has deleted the replica meanwhile."""
         try:
             return sum(path.stat().st_size for path in self.segments())
         except FileNotFoundError:
@@ -65,7 +65,8 @@ class ReplicaDirectory:
 
 
 def replicas(paths: Iterable[str], topics: frozenset[str] = frozenset()) -> list[ReplicaDirectory]:
-    """All replicas under the paths, each a log directory or a directory of brokers', as `odradek up` makes them."""
+    """Return all replicas under the paths; a path is a log directory, or a directory of brokers that `odradek up`
+    made."""
     return _wanted(log_directories(paths), topics, LogKind.CURRENT)
 
 
@@ -75,9 +76,7 @@ def stray_replicas(directories: Iterable[LogDirectory], topics: frozenset[str]) 
 
 
 def existing_replicas(paths: Sequence[str], topics: frozenset[str]) -> list[ReplicaDirectory]:
-    """Return the replicas under the paths, at least one. OptionError if it's nothing, or if a topic isn't
-    there at all.
-    """
+    """Return the replicas under the paths. OptionError if there is none, or none of a named topic."""
     found = replicas(paths, topics)
     absent = topics - {replica.partition.topic for replica in found}
     if absent or not found:
@@ -135,7 +134,7 @@ def _replicas_of(directory: LogDirectory, kind: LogKind) -> Iterator[ReplicaDire
 
 
 def read_checkpoint(path: Path) -> dict[TopicPartition, int]:
-    """Offsets of a checkpoint file, none where it is missing or broken."""
+    """Read the offsets of a checkpoint file; none if it is missing or broken."""
     try:
         return parse_offsets(path.read_text())
     except (FileNotFoundError, ValueError):

@@ -32,26 +32,27 @@ class StoredBatch:
     problem: str | None
 
     def digest(self) -> bytes:
-        """Checksum of all its bytes: the same on every replica that took it from the same leader."""
+        """Checksum of all bytes of the batch: equal on all replicas that fetched it from the same leader."""
         return hashlib.blake2b(self.view, digest_size=_DIGEST_BYTES).digest()
 
 
 def stored_batches(path: Path) -> Iterator[StoredBatch]:
-    """Every batch of the file. One that doesn't fit into it ends the walk: nothing after it can be found.
+    """Yield every batch of the file.
 
-    A tail of less than a header is a write that was cut off, and nothing yet. A file that retention has taken since the
-    query was planned has no batches, as if it had been taken before.
+    A batch that exceeds the file ends the iteration, because nothing after it can be found. A tail shorter than a
+    header is an incomplete write, and ignored. A file that retention has deleted since the query was planned has no
+    batches.
     """
     if not path.exists() or path.stat().st_size == 0:
         return
     with path.open("rb") as file:
-        # closed by whoever drops the last view of it
+        # closed with the last view of it
         mapped = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
     kept_from = 0
     for batch in _walk(memoryview(mapped)):
         yield batch
         if batch.position - kept_from >= _RESIDENT_BYTES:
-            # what was read stays in the kernel's cache, and isn't this process's memory any more
+            # pages that were read stay in the kernel's cache, but not in this process's memory
             mapped.madvise(mmap.MADV_DONTNEED, 0, batch.position)
             kept_from = batch.position
 
@@ -61,7 +62,7 @@ def _walk(whole: memoryview) -> Iterator[StoredBatch]:
     while end - position >= HEADER_SIZE:
         length = int.from_bytes(whole[position + 8 : position + 12], "big", signed=True)
         if length == 0 and not any(whole[position : position + HEADER_SIZE]):
-            return  # space that was reserved and isn't written yet
+            return  # reserved space, not written yet
         if length < MIN_LENGTH or length + LOG_OVERHEAD > end - position:
             header = BatchHeader._make((-1, length, -1, -1, 0, 0, 0, -1, -1, -1, -1, -1, 0))
             base_offset = int.from_bytes(whole[position : position + 8], "big", signed=True)

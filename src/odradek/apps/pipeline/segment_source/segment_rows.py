@@ -1,6 +1,6 @@
 """Rows of `odradek-log`: records or batches of segment files. A task reads one large file, or many small ones.
 
-Options: `path` (log directories, separated by commas; or what `load` is given), `topics` (all of them unless named),
+Options: `path` (log directories, separated by commas; or the argument of `load`), `topics` (all of them unless named),
 `rows` (`records` or `batches`), `includeHeaders`, `mode` (FAILFAST: a broken batch fails the query; DROPMALFORMED:
 its records are left out), `isolationLevel` (`read_uncommitted`, or `read_committed`: without records of open and
 aborted transactions, and below the checkpointed high watermark). Control records are left out.
@@ -93,7 +93,7 @@ class SegmentReader(DataSourceReader):
         ]
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        if isinstance(partition, SegmentsPartition):  # with nothing to read, Spark starts a task with none of ours
+        if isinstance(partition, SegmentsPartition):  # without input, Spark starts a task without one of our partitions
             schema = arrow_schema(self._schema)
             for segment in partition.segments:
                 yield from self.rows(segment, schema)
@@ -149,7 +149,7 @@ class BatchRows(SegmentReader):
 
 
 def tasks_of(segments: Iterable[tuple[int, Segment]]) -> list[list[Segment]]:
-    """The largest first, so that no long task is left for the end; small ones together, as tasks cost something."""
+    """Make the tasks: the largest first, so that no long task runs alone at the end; small ranges share tasks."""
     tasks: list[list[Segment]] = []
     room = 0
     for size, segment in sorted(segments, key=lambda each: (-each[0], each[1].path)):

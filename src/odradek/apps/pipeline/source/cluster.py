@@ -26,13 +26,13 @@ _LEADER_CHANGED: Final = frozenset(
         KafkaError.UNKNOWN_LEADER_EPOCH,
         KafkaError.OFFSET_NOT_AVAILABLE,
         KafkaError._TRANSPORT,
-        KafkaError._NOENT,  # nobody leads just now
+        KafkaError._NOENT,  # no leader at the moment
     }
 )
 _FIRST: Final = OffsetSpec.earliest()  # type: ignore[no-untyped-call]
 _LAST: Final = OffsetSpec.latest()  # type: ignore[no-untyped-call]
 _INTERNAL_TOPICS: Final = frozenset({"__consumer_offsets", "__transaction_state"})
-# librdkafka refuses what isn't meant for the kind of client it is
+# librdkafka refuses settings of another kind of client
 _CONSUMER_ONLY: Final = (
     "isolation.level",
     "group.id",
@@ -57,7 +57,7 @@ class Cluster:
         self.__init__(options)  # type: ignore[misc]
 
     def partitions(self) -> list[TopicPartition]:
-        """The partitions that the query is about, as they are now."""
+        """Return the present partitions of the query."""
         known = self._all_partitions()
         subscription = self._options.subscription
         if subscription.partitions:
@@ -78,7 +78,7 @@ class Cluster:
         return self._offsets(dict.fromkeys(partitions, _LAST))
 
     def resolve(self, boundary: Boundary, partitions: list[TopicPartition], *, start: bool) -> Offsets:
-        """The offset that the boundary means for each partition."""
+        """Return the offset of the boundary for each partition."""
         if boundary.by_partition is None:
             assert boundary.everywhere is not None
             wanted = dict.fromkeys(partitions, boundary.everywhere)
@@ -130,7 +130,7 @@ class Cluster:
                         ) from None
             if len(found) < len(specs):
                 sleep(_LEADER_PAUSE_S)
-                self._all_partitions()  # tells the client who leads now
+                self._all_partitions()  # gives the client the new leader
         return found
 
     def _asked(self, specs: Mapping[TopicPartition, Any]) -> dict[TopicPartition, Any]:

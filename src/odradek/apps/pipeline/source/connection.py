@@ -1,8 +1,8 @@
 """Translation of the connector's `kafka.*` options, which are those of the Java client, to settings of librdkafka.
 
-Most have one name in both worlds and go through as they are, so librdkafka's own may be given too. Stores of keys and
-certificates may be PEM, PKCS#12 or JKS; the latter two are read here and handed over as PEM. A query without security
-of its own has that of the process (`command_config`): a pipeline's secrets are no options of Spark.
+Most have one name in both and are passed unchanged, so librdkafka's own may be given too. Stores of keys and
+certificates may be PEM, PKCS#12 or JKS; the latter two are read here and passed as PEM. A query without security of its
+own has that of the process (`command_config`): a pipeline's secrets are no options of Spark.
 """
 
 import re
@@ -56,7 +56,7 @@ def client_settings(options: Mapping[str, str]) -> Settings:
     if not options.get(BOOTSTRAP_SERVERS):
         raise OptionError(f'The option "{BOOTSTRAP_SERVERS}" is missing: where does the cluster answer?')
     settings: Settings = {"log_level": 3}
-    if not any(option.startswith(_SECURITY) for option in options):  # as the command or its project says
+    if not any(option.startswith(_SECURITY) for option in options):  # from the command or its project
         given = {f"{PREFIX}{name}": value for name, value in command_settings().items() if name not in _REFUSED}
         options = {**given, **options}
     for option, value in options.items():

@@ -1,7 +1,7 @@
 """The data source that Spark knows by the name `odradek`.
 
-Imported by every Python process in which Spark looks for data sources or plans one: readers and writers, with pyarrow,
-librdkafka and the decoder, are imported by those alone that need them.
+Every Python process in which Spark looks for data sources or plans one imports this module; only processes that need
+them import readers and writers, with pyarrow, librdkafka and the decoder.
 """
 
 from pyspark.sql.datasource import (

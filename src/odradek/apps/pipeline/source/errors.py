@@ -21,4 +21,4 @@ class ReadFailed(RuntimeError):
 
 
 class WriteFailed(RuntimeError):
-    """A row couldn't be written, or wasn't acknowledged."""
+    """A row was not written, or not acknowledged."""

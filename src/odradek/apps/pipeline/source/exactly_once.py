@@ -1,12 +1,11 @@
 """Rows of a streaming query to topics, exactly once: `format("odradek")` with the option `exactlyOnce`.
 
-Spark asks a Python sink nothing on the driver before its tasks start, so a batch can't have one transaction. Each task
+Spark doesn't call a Python sink on the driver before its tasks start, so a batch can't have one transaction. Each task
 has one, under an id of its own (QUERY-TASK), and leaves it open; the driver commits them when all tasks are done.
 The offset that a transaction commits for the group of its id carries the batch's name. After a crash between two of the
-commits Spark gives the batch again, and the tasks whose part is there find its name and write nothing.
-
-So each row is there once if the batch comes out as before: the same rows in the same task. A reader with read_committed
-may see the parts of a batch one after the other.
+commits Spark gives the batch again, and tasks with a committed part find its name and write nothing. So each row is
+written once if the repeated batch is equal: the same rows in the same task. A reader with read_committed may see the
+parts of a batch one after the other.
 """
 
 from collections.abc import Iterator, Sequence

@@ -5,7 +5,7 @@ librdkafka does everything else: security, read_committed, settings of the clien
 anything but plain records in order. It fetches and decodes in threads of its own; Python sees
 some thousand records at a time and takes them apart column by column.
 
-What waits in a queue and what is in the batch at hand is all that a worker holds.
+A worker holds only the queue and the present batch.
 
 Offsets in the range may have no record: compaction, transaction markers and aborted transactions leave gaps. A range
 is over when a record lies at or past its end, or when the partition is read up to there.
@@ -179,7 +179,7 @@ def consumer_settings(settings: Settings) -> Settings:
         "auto.offset.reset": "error",
         "queued.max.messages.kbytes": _QUEUE_KB,
         "fetch.error.backoff.ms": 50,
-        # once the queue is full librdkafka looks away for a second, in which a worker empties it and waits
+        # once the queue is full librdkafka pauses for a second, while the worker empties it and waits
         "fetch.queue.backoff.ms": 5,
     }
     return ours | settings
@@ -202,7 +202,7 @@ def _is_gone(consumer: Consumer, wanted: OffsetRange) -> bool:
     try:
         topic = consumer.list_topics(wanted.partition.topic, timeout=_ASK_S).topics[wanted.partition.topic]
     except KafkaException:
-        return False  # nobody answers: not a matter of the topic
+        return False  # no broker answers: not a fault of the topic
     if topic.error is not None:
         return topic.error.code() in _GONE
     return wanted.partition.partition not in topic.partitions

@@ -64,7 +64,7 @@ def parse_offsets(option: str, text: str) -> Offsets:
 
 
 def limited(start: Offsets, end: Offsets, max_records: int) -> Offsets:
-    """An end that lies at most about `max_records` after `start`, shared out by how much each partition has waiting.
+    """Return an end at most about `max_records` after `start`, distributed by the waiting records of each partition.
 
     A partition with anything waiting moves by at least one record, so that none starves.
     """
@@ -81,7 +81,7 @@ def limited(start: Offsets, end: Offsets, max_records: int) -> Offsets:
 def records_of_first_batch(start: Offsets, end: Offsets, max_records: int, first: int | None) -> int:
     """Records to read in the first batch after a start: few of many, so that the first rows come early.
 
-    A batch costs seconds of its own while a JVM is cold, so what is a few times as much is read at once.
+    A batch has a cost of seconds while the JVM is cold, so a few times as many records are read at once.
     """
     waiting = sum(max(0, offset - start.get(p, offset)) for p, offset in end.items())
     return max_records if first is None or waiting <= _FIRST_SHARE_MAX * first else min(first, max_records)
@@ -97,7 +97,7 @@ def split_ranges(
     if min_partitions is None or len(wanted) >= min_partitions:
         return wanted
     total = sum(r.size for r in wanted)
-    # What is too small to be cut takes a task of its own; the others share the rest by their size.
+    # Ranges too small to be cut get a task of their own; the others share the remaining tasks by size.
     small = [r for r in wanted if r.size * min_partitions <= total]
     shared_by, tasks_left = total - sum(r.size for r in small), min_partitions - len(small)
     pieces: list[OffsetRange] = []

@@ -34,7 +34,7 @@ class Subscription:
 
 @dataclass(frozen=True, slots=True)
 class Boundary:
-    """An end of the range as it was asked for: offsets (or EARLIEST, LATEST) or times, per partition or for all."""
+    """Requested end of the range: offsets (or EARLIEST, LATEST) or times, per partition or for all."""
 
     option: str
     everywhere: int | None = None
@@ -70,9 +70,7 @@ class ReadOptions:
 
     @property
     def is_plain(self) -> bool:
-        """True if nothing but records is asked of the client: no security, no committed reads, no setting
-        of its own.
-        """
+        """True if a plain client is enough: no security, no committed reads, no other setting."""
         protocol = str(self.settings.get("security.protocol", "plaintext"))
         return self.settings.keys() <= _PLAIN_SETTINGS and protocol.lower() == "plaintext" and not self.read_committed
 

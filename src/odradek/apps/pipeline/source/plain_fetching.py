@@ -1,8 +1,8 @@
-"""The quick way to read ranges: batches are fetched as they lie in the log, and decoded by compiled code.
+"""The fast way to read ranges: batches are fetched as they are in the log, and decoded by compiled code.
 
-It knows plain records in order and nothing else. Whatever else comes (an error, no answer, records of an old format, a
-batch that isn't what it claims to be) ends it where it is, and librdkafka reads on from there: what to do then is told
-in one place, `fetching`. So a range that is cut short here loses time, never records.
+It handles only plain records in order. Anything else (an error, no answer, records of an old format, a malformed batch)
+ends it, and librdkafka continues from there; `fetching` handles these cases. So a range that ends early here loses
+time, never records.
 """
 
 from collections.abc import Iterator, Sequence
@@ -36,7 +36,7 @@ _TIMEOUT_MS: Final = 5_000
 def plain_records(
     bootstrap: str, ranges: Sequence[OffsetRange], headers_type: pa.DataType | None
 ) -> Iterator[tuple[TopicPartition, RecordColumns, int]]:
-    """Records of the ranges, each of another partition, and where the next ones of the partition begin.
+    """Yield records of the ranges, each of another partition, with the next position of the partition.
 
     Records of a partition come in order from the start of its range, not always up to its end.
     """

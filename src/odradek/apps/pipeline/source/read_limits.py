@@ -1,7 +1,7 @@
 """Limits of a batch, in Spark's words: they came with Spark 4.2.
 
-Before that a stream of Python isn't asked where it stands when it is asked how far to go, so a batch has all that is
-there, and these names mean nothing.
+Earlier versions don't pass the start to a Python stream when they ask for the end, so a batch has all available
+records, and these names have no effect.
 """
 
 try:

@@ -1,4 +1,4 @@
-"""The batch reader and the stream reader: which ranges there are to read, decided on the driver."""
+"""The batch reader and the stream reader: they choose the ranges to read, on the driver."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -58,7 +58,7 @@ class TopicBatchReader(DataSourceReader):
         return _tasks(ranges, self._options)
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        # With nothing to read Spark still starts one task, whose partition is none of ours.
+        # Without input Spark still starts one task, whose partition is not ours.
         return self._ranges.read(partition.ranges) if isinstance(partition, RangePartition) else iter(())
 
 
@@ -85,7 +85,8 @@ class TopicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._available_now = self._cluster.latest(self._cluster.partitions())
 
     def latestOffset(self, start: dict[str, Any] | None = None, limit: ReadLimit | None = None) -> dict[str, Any]:
-        """Spark 4.1 says neither; without a start there is nothing to count from."""
+        """Return the end of the next batch. Spark 4.1 passes neither start nor limit; without a start the limit can't
+        be applied."""
         begin = from_json(start or {})
         latest = self._available_now
         if latest is None:
@@ -124,7 +125,7 @@ class TopicStreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return self._ranges.read(partition.ranges)
 
     def _new_partitions(self, partitions: list[TopicPartition]) -> Offsets:
-        """Partitions that came while the query ran are read from their beginning, which should be 0."""
+        """Return the starts of new partitions: they are read from their first offset, which should be 0."""
         found = self._cluster.earliest(partitions)
         for partition, offset in found.items():
             if offset != 0:

@@ -1,4 +1,4 @@
-"""The columns, which are those of Spark's connector, and how they look in Arrow."""
+"""The columns of Spark's connector, and their Arrow types."""
 
 from functools import cache
 from typing import TYPE_CHECKING, Final

@@ -81,7 +81,7 @@ class RowProducer:
                 producer.produce(topic, value, key, partition, on_delivery=self._delivered, **fields)
                 return
             except BufferError:
-                # librdkafka's queue is full: wait for acknowledgements, which is what bounds a worker's memory
+                # librdkafka's queue is full: wait for acknowledgements, so that a worker's memory is bounded
                 producer.poll(1.0)
                 self._raise_failure(producer)
             except KafkaException as error:
@@ -120,7 +120,7 @@ class TopicStreamWriter(DataSourceStreamArrowWriter):
 
 
 def check_columns(schema: StructType, options: WriteOptions) -> None:
-    """Refuses rows that can't become records before any of them is written."""
+    """Refuse rows that can't become records, before the first one is written."""
     columns = {column.name: column.dataType for column in schema.fields}
     if "value" not in columns:
         raise OptionError(f"There is no column value to write; the columns are {', '.join(columns) or 'none'}")

@@ -73,7 +73,7 @@ def read_manifest(table: Path, directory: str) -> Manifest:
 
 
 def retire(table: Path, directories: Iterable[str], version: int, at_ms: int) -> None:
-    """Note that versions from `version` on do without the directories; `clear_retired` removes them later."""
+    """Note that versions from `version` on don't use the directories; `clear_retired` removes them later."""
     for directory in directories:
         if (table / directory).is_dir():
             write_durably(table / directory / RETIRED, {"version": version, "at_ms": at_ms})
@@ -89,7 +89,7 @@ def retired_since(table: Path, directory: str) -> tuple[int, int] | None:
 
 
 def batch_directories(table: Path) -> dict[str, BatchRange]:
-    """Directories of batches, in the table or not any more."""
+    """Directories of batches, also those that are no longer in the table."""
     with os.scandir(table) as entries:
         named = {entry.name: parse_directory(entry.name) for entry in entries if entry.is_dir()}
     return {name: batches for name, batches in named.items() if batches is not None}

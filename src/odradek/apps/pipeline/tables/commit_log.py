@@ -47,7 +47,7 @@ def is_delta(table: Path) -> bool:
 
 
 def open_delta(table: Path, version: int | None = None) -> "DeltaTable":
-    """FatalError if there is no table, or not that version of it any more."""
+    """Open the table. FatalError if it doesn't exist, or that version was removed."""
     try:
         from deltalake import DeltaTable
         from deltalake.exceptions import DeltaError, TableNotFoundError
@@ -116,7 +116,7 @@ def commit_path(table: Path, version: int) -> Path:
 def commit(table: Path, after: int, actions: Sequence[Action]) -> int:
     """Append the actions as one version, the first one free after `after`; return it.
 
-    AlreadyCommitted or TableChanged if a commit made meanwhile speaks against it.
+    AlreadyCommitted or TableChanged if it conflicts with a commit made meanwhile.
     """
     make_directory(table / LOG)
     staged = table / LOG / f".odradek.{os.getpid()}.{time.monotonic_ns()}.tmp"

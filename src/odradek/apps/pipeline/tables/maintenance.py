@@ -1,7 +1,7 @@
 """Maintenance of a Delta table while batches come in: small files merged, the log kept short, old files removed.
 
-A run does it by itself every fifty commits; `odradek pipeline optimize` does it at once and merges all there is. One
-process at a time, by a lock. Each step is whole by itself: a crash leaves files that the next maintenance removes.
+A run does it every fifty commits; `odradek pipeline optimize` does it at once and merges all files. One process at a
+time, by a lock. Each step is atomic: after a crash the next maintenance removes the remaining files.
 """
 
 import fcntl
@@ -50,7 +50,8 @@ class Maintained:
 
 
 def maintain(table: Path, history: int = HISTORY, *, everything: bool = False) -> Maintained:
-    """Merge, checkpoint, and remove what no version of the last `history` needs. FatalError if another does it."""
+    """Merge, write a checkpoint, and remove files that none of the last `history` versions needs. FatalError if another
+    process does it."""
     if not is_delta(table):
         return Maintained()
     with _only_one(table):

@@ -1,4 +1,4 @@
-"""Upkeep of a pipeline's tables during a run: a thread that maintains each of them when it is due."""
+"""Maintenance of a pipeline's tables during a run: a thread that maintains each table when it is due."""
 
 import threading
 from collections.abc import Mapping
@@ -39,5 +39,5 @@ class TableMaintenance:
                         done = maintain(table, history)
                         log.info("table maintained", sink=sink, files=done.files_after, before=done.files_before)
                 except (FatalError, OSError, ValueError, RuntimeError) as error:
-                    # batches go on without it; the next round tries again
+                    # batches continue without it; the next round tries again
                     log.warning("table maintenance failed", sink=sink, table=str(table), error=str(error))

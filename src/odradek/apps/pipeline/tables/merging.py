@@ -69,7 +69,7 @@ def _write(table: Path, directory: Path, members: Sequence[DataFile], columns: "
 
 
 def _batches(file: Path, columns: "pa.Schema") -> "Iterator[pa.RecordBatch]":
-    """Rows of a file with the table's columns: what it lacks is null."""
+    """Rows of a file with the table's columns; missing columns are null."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 

@@ -45,7 +45,7 @@ def is_of_directories(table: Path) -> bool:
 
 
 def migrate_table(table: Path, pipeline: str, sink: str, partition_by: tuple[str, ...]) -> tuple[int, int]:
-    """Make it a Delta table; return the numbers of batches and of files. The pipeline must not be running."""
+    """Convert the table to a Delta table; return the numbers of batches and files. The pipeline must not be running."""
     import pyarrow as pa
     from deltalake import Schema
 
@@ -77,7 +77,8 @@ def migrate_table(table: Path, pipeline: str, sink: str, partition_by: tuple[str
 
 
 def _groups(table: Path, old: Sequence[WrittenBatch]) -> Iterator[tuple[list[BatchRange], list[DataFile]]]:
-    """Neighbours of one generation up to a large file; the newest batch by itself, to be compared if it comes again."""
+    """Group neighbours of one generation up to a large file; the newest batch stays alone, because it is compared if it
+    is repeated."""
     group: list[BatchRange] = []
     members: list[DataFile] = []
     for batch in old:

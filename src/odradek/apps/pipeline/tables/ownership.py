@@ -26,7 +26,7 @@ class TableBatches:
 
 
 def claim_delta(table: Path, pipeline: str, sink: str, writer: str) -> None:
-    """Make it the table of this sink; FatalError if it is another's, or a directory with something else in it."""
+    """Claim the directory for this sink; FatalError if it belongs to another one, or has other files."""
     owner = {"pipeline": pipeline, "sink": sink, "format": "delta"}
     make_directory(table)
     note = table / MANIFEST

@@ -26,7 +26,7 @@ class QueryAnswer:
 
 
 def query_tables(pipeline: Pipeline, sql: str, moment: Moment = NOW) -> QueryAnswer:
-    """Each table is known by the name of its sink. FatalError tells what DuckDB has to say of the query."""
+    """Answer a query; each table has the name of its sink. FatalError has DuckDB's message."""
     try:
         import duckdb
     except ImportError:

@@ -1,4 +1,4 @@
-"""Reading of a pipeline's Delta tables: as it is now, at a version, at a batch or at a time; by Spark without a jar."""
+"""Reading of a pipeline's Delta tables: now, at a version, at a batch or at a time; by Spark without a jar."""
 
 import re
 from dataclasses import dataclass
@@ -39,12 +39,12 @@ def parse_batch(text: str) -> Moment:
 
 
 def open_table(table: Path, moment: Moment = NOW) -> "DeltaTable":
-    """FatalError if the log has nothing of that time any more."""
+    """Open the table at a moment. FatalError if the log no longer has it."""
     return open_delta(table, version_at(table, moment))
 
 
 def version_at(table: Path, moment: Moment) -> int | None:
-    """Return the version that the moment means: the newest one with that batch, or not after that time."""
+    """Return the version of the moment: the newest one with that batch, or not after that time."""
     if moment.version is not None or (moment.batch is None and moment.at_ms is None):
         return moment.version
     generation = moment.generation

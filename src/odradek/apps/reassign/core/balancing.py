@@ -1,4 +1,4 @@
-"""Making brokers more equal, one move at a time; each move is a step towards it, so that few are needed. Pure."""
+"""Balancing of brokers, one move at a time; each move reduces the difference, so that few are needed. Pure."""
 
 import heapq
 from collections import deque
@@ -9,7 +9,7 @@ from odradek.apps.reassign.core.layout import Layout
 from odradek.model.topology import TopicPartition
 
 DISK_TOLERANCE = 0.1
-"""Share of the mean: disks that are this close to one another are as good as equal, and moving data costs."""
+"""Share of the mean within which disks count as equal, because moves are expensive."""
 
 
 def balance_replicas(layout: Layout) -> None:
@@ -20,7 +20,7 @@ def balance_replicas(layout: Layout) -> None:
 
 
 def _next_replicas(layout: Layout) -> list[tuple[TopicPartition, int, int]]:
-    """Replicas to move from the fullest to the emptiest broker that allow it; so many that none moves back later."""
+    """Choose replicas to move from the fullest to the emptiest possible broker; so few that none moves back later."""
     mean = sum(layout.counts[broker] for broker in layout.may_receive) / max(1, len(layout.may_receive))
     for source, target in _pairs(layout, layout.counts):
         more, fewer = layout.counts[source], layout.counts[target]
@@ -57,7 +57,7 @@ def balance_disks(layout: Layout) -> None:
 
 
 def _next_bytes(layout: Layout) -> tuple[TopicPartition, int, int] | None:
-    """The partition that comes closest to closing half of the gap: the other half closes from the other side."""
+    """Choose the partition whose size is closest to half of the difference."""
     mean = sum(layout.bytes[broker] for broker in layout.may_receive) / max(1, len(layout.may_receive))
     for source, target in _pairs(layout, layout.bytes):
         gap = layout.bytes[source] - layout.bytes[target]
@@ -73,7 +73,7 @@ def _next_bytes(layout: Layout) -> tuple[TopicPartition, int, int] | None:
 
 
 def _pairs(layout: Layout, load: dict[int, int]) -> Iterator[tuple[int, int]]:
-    """(fuller, emptier), the widest gap first."""
+    """Yield pairs (fuller, emptier), the greatest difference first."""
     brokers = sorted(layout.may_receive)
     gaps = [(load[a] - load[b], a, b) for a in brokers for b in brokers if load[a] > load[b]]
     for _, source, target in sorted(gaps, key=lambda gap: (-gap[0], gap[1:])):
@@ -102,7 +102,7 @@ def balance_leaders(layout: Layout) -> None:
 
 
 def _chain_of_leaders(layout: Layout) -> list[tuple[TopicPartition, int]] | None:
-    """(partition, new preferred leader), from a broker to one that leads at least two fewer."""
+    """Find (partition, new preferred leader) from a broker to one that leads at least two fewer."""
     leads = layout.preferred()
     led: dict[int, list[TopicPartition]] = {}
     for tp, held in layout.replicas.items():

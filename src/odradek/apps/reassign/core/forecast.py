@@ -1,8 +1,8 @@
 """Forecast of a plan: replicas that are copied and removed, bytes in and out of each broker, time, and risks.
 
 Pure. A replica is copied from the partition's leader. Time follows from a throttle, which limits what a broker
-sends and what it receives; brokers copy at the same time, so the busiest one decides. That is the least it can take: a
-partition that is written to meanwhile has more to copy.
+sends and what it receives; brokers copy at the same time, so the busiest one decides. The result is a lower bound: new
+records have to be copied too.
 """
 
 from collections import Counter
@@ -22,7 +22,7 @@ class Forecast:
     risks: tuple[Risk, ...]
     copied_bytes: int
     seconds: float | None
-    """None without a throttle: as long as disks and network take."""
+    """None without a throttle: it depends on disks and network."""
 
     @property
     def copied_replicas(self) -> int:

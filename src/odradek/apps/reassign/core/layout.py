@@ -51,7 +51,8 @@ class Layout:
         self.add(tp, target)
 
     def best_newcomer(self, tp: TopicPartition) -> int | None:
-        """Best broker for one more replica: one that has it now (no copy), then a new rack, then the least loaded."""
+        """Return the best broker for one more replica: one that has it now (no copy), then a new rack, then the least
+        loaded."""
         held = self.replicas[tp]
         used = {self._racks.get(broker) for broker in held}
         free = [broker for broker in self.may_receive if broker not in held]
@@ -68,7 +69,7 @@ class Layout:
         )
 
     def most_dispensable(self, tp: TopicPartition, keep: int) -> int:
-        """Shares its rack with another, then the most loaded; the leader last."""
+        """Return the replica to remove: one that shares its rack, then the most loaded; the leader last."""
         held = self.replicas[tp]
         racks = Counter(self._racks.get(broker) for broker in held)
         return max(
@@ -93,7 +94,7 @@ class Layout:
         return self.rack_count(after) >= self.rack_count(held)
 
     def spread_over_racks(self, tp: TopicPartition) -> None:
-        """A replica that shares its rack goes to one that has none, as long as there are both."""
+        """Move replicas that share a rack to racks without one, as long as there are both."""
         while self._racks:
             held = self.replicas[tp]
             racks = Counter(self._racks.get(broker) for broker in held)
@@ -110,14 +111,15 @@ class Layout:
         return self._unselected_leaders + Counter(replicas[0] for replicas in self.replicas.values())
 
     def prefer(self, tp: TopicPartition, broker: int) -> None:
-        """Make it the first replica, by an exchange with the present first one."""
+        """Make a broker the first replica, by an exchange with the present first one."""
         held = list(self.replicas[tp])
         place = held.index(broker)
         held[0], held[place] = held[place], held[0]
         self.replicas[tp] = tuple(held)
 
     def settle_leaders(self) -> None:
-        """A partition whose preferred leader went gets the one that is it least often, rather than always the next."""
+        """Choose preferred leaders for partitions that lost theirs: the replica that is preferred least often, not
+        always the next one."""
         leaders = self.preferred()
         for tp, held in self.replicas.items():
             if held[0] == self._before[tp][0]:

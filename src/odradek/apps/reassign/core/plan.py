@@ -1,4 +1,5 @@
-"""A plan: where replicas shall be. In files it is the JSON that Kafka's kafka-reassign-partitions reads and writes.
+"""A plan: the replicas of each partition. In files it is the JSON that Kafka's kafka-reassign-partitions reads and
+writes.
 
 {"version": 1, "partitions": [{"topic": "orders", "partition": 0, "replicas": [1, 2]}]}
 """
@@ -14,7 +15,7 @@ _ANY_DIRECTORY = "any"
 
 
 class PlanError(Exception):
-    """A plan that can't be made, or read. The message is for people and says what to change."""
+    """A plan can't be made, or read. The message has the fault and advice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +34,7 @@ class Plan:
 
     @classmethod
     def from_text(cls, text: str) -> "Plan":
-        """Checked as a whole: what can't be meant raises PlanError."""
+        """Parse and check a plan; PlanError describes the fault."""
         try:
             content = json.loads(text)
         except ValueError as error:

@@ -1,14 +1,13 @@
 """Planner: makes a plan for a goal. Pure.
 
-1. Replicas leave brokers that may not hold them, replication factors are met: the least loaded broker takes what is
-   missing, in a rack that the partition isn't in yet where there is one.
-2. Where balance is wanted, replicas move from the fullest broker to the emptiest, one at a time, as long as that makes
+1. Replicas leave forbidden brokers, and missing replicas are added: on the least loaded broker, if possible in a new
+rack for the partition. 2. Where balance is wanted, replicas move from the fullest broker to the emptiest, one at a
+time, as long as that makes
    them more equal (`balancing`).
 3. Leaders: replicas that stay keep their order, so that a preferred leader that stays is preferred still; the others
    are ordered so that preferred leaders spread. With the goal `leaders`, all are.
 
-Never two replicas of a partition on one broker. A partition never loses a rack that it could keep. What is not in the
-way of the goal stays where it is.
+Never two replicas of a partition on one broker. A partition never loses a rack that it could keep. Other replicas stay.
 """
 
 from collections.abc import Collection, Iterable

@@ -1,4 +1,4 @@
-"""The settings by which copying is held back, as Kafka's kafka-reassign-partitions makes them. Pure.
+"""The settings that throttle copying, as Kafka's kafka-reassign-partitions makes them. Pure.
 
 Each broker that sends or receives gets two rates; each topic names the replicas to which they apply, as
 `partition:broker`: for brokers that have the partition (`leader.…`) and for brokers that get it (`follower.…`).
@@ -39,7 +39,7 @@ Settings: TypeAlias = Mapping[Entity, Mapping[str, str | None]]
 
 
 def throttles_for(moves: Iterable[Move], rate_bytes: int) -> dict[Entity, dict[str, str | None]]:
-    """Every setting that holds the moves back; empty where nothing is copied."""
+    """Return every setting that throttles the moves; empty if nothing is copied."""
     leaders: dict[str, set[str]] = {}
     followers: dict[str, set[str]] = {}
     brokers: set[int] = set()

@@ -13,7 +13,7 @@ class BrokerView:
     id: int
     rack: str | None = None
     total_bytes: int | None = None
-    """Size of its volumes; None where the broker doesn't say."""
+    """Size of its volumes; None if the broker doesn't report it."""
     usable_bytes: int | None = None
 
 
@@ -37,6 +37,6 @@ class ClusterView:
 
     @property
     def racks(self) -> dict[int, str]:
-        """Racks of the live brokers; empty unless all of them have one, since a guess would be worse."""
+        """Racks of the live brokers; empty unless all of them have one."""
         racks = {broker.id: broker.rack for broker in self.brokers.values() if broker.rack is not None}
         return racks if len(racks) == len(self.brokers) else {}

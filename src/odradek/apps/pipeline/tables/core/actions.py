@@ -124,7 +124,7 @@ def table_fields(schema: Mapping[str, Any], sink: str) -> SchemaFields:
 
 
 def grown(before: SchemaFields, now: SchemaFields, sink: str, table: str) -> SchemaFields:
-    """Return the fields of the table with those that are new. FatalError at one whose type is another."""
+    """Return the fields of the table with the new ones. FatalError for a field with another type."""
     known = {field["name"].lower(): field for field in before}
     for field in now:
         kept = known.get(field["name"].lower())

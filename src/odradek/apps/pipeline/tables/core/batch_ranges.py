@@ -4,7 +4,7 @@
     batch-g1-000000012.4f1c09ab             the same in a Delta table; each attempt to write it has a name of its own
     batch-g1-000000012-000000075.77aa01c3   batches 12 to 75, compacted
 
-A path says which batches a file has. So a table whose small files were merged still knows what a replay takes back. A
+The path has the batches of a file, so that a replay can also remove batches from a table with merged files. A
 Delta table has no "=" in the names: Polars would take it for a partition column.
 """
 
@@ -29,7 +29,7 @@ class BatchRange:
 
 
 def parse_directory(name: str) -> BatchRange | None:
-    """Return None for a name that no batch has."""
+    """Parse a name; None for a name of another form."""
     found = _NAME.fullmatch(name)
     if found is None:
         return None
