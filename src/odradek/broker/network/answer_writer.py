@@ -11,7 +11,7 @@ from odradek.base.logs import get_logger
 from odradek.broker.network.connection import Connection, ConnectionOwner
 from odradek.broker.network.frame_memory import FrameMemory
 from odradek.broker.network.outbox import SliceTruncated
-from odradek.broker.network.placement import LARGE_BYTES, SMALL_IN_A_ROW
+from odradek.broker.network.placement import HEAVY, LARGE_BYTES
 from odradek.broker.network.request import NO_FRAME, InboundRequest
 from odradek.broker.network.request_reader import RequestReader
 
@@ -91,13 +91,23 @@ class AnswerWriter:
             if sent:
                 connection.last_active_ns = reader.now_ns
             if sent > LARGE_BYTES or connection.reader.expects_large:
-                connection.small_in_a_row = 0
-                if self.serves_light:
-                    self.misplaced.append(connection)
-            elif not self.serves_light:
-                connection.small_in_a_row += 1
-                if connection.small_in_a_row >= SMALL_IN_A_ROW:
-                    self.misplaced.append(connection)
+                self._count_large(connection)
+            elif connection.large_lately or not self.serves_light:
+                self._count_small(connection)
             if bool(outbox) != bool(connection.interest & EPOLLOUT):
                 self._set_interest(connection, connection.interest ^ EPOLLOUT)
             reader.go_on(connection)
+
+    def _count_large(self, connection: Connection) -> None:
+        if connection.large_lately < HEAVY:
+            connection.large_lately += 1
+        if self.serves_light and connection.large_lately == HEAVY:
+            self.misplaced.append(connection)
+
+    def _count_small(self, connection: Connection) -> None:
+        if connection.outbox:
+            return  # a part of an answer
+        if connection.large_lately:
+            connection.large_lately -= 1
+        if not (connection.large_lately or self.serves_light):
+            self.misplaced.append(connection)

@@ -63,6 +63,7 @@ class Connection:
         "id",
         "interest",
         "is_secured",
+        "large_lately",
         "last_active_ns",
         "listener_name",
         "muted_until_ns",
@@ -77,7 +78,6 @@ class Connection:
         "sasl",
         "security_protocol",
         "setup_deadline_ns",
-        "small_in_a_row",
         "socket",
         "tls",
         "unanswered",
@@ -129,8 +129,8 @@ class Connection:
         """The part of the request memory that is set aside for the unfinished frame."""
         self.reserved_ns = 0
         self.last_active_ns = now_ns
-        self.small_in_a_row = 0
-        """Small answers to small requests since the last large one, on a processor of heavy connections."""
+        self.large_lately = 0
+        """Raised by each large request or answer, as far as `placement.HEAVY`, and lowered by each small one."""
         self.muted_until_ns = 0
         """Time until which the connection is muted for its client's quota; 0: it isn't."""
         self.first_frame_began_ns: int | None = 0

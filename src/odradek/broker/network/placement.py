@@ -2,8 +2,9 @@
 
 One interpreter runs one thread at a time. Threads that have little to do for each request spend their time waiting for
 each other; one thread that serves them all waits for nobody. Large requests and answers are copied by the kernel, in
-which other threads run, and may wait for a disk. So a connection begins on the first processor, leaves it after a large
-request or answer, and returns after so many small ones in a row.
+which other threads run, and may wait for a disk. So a connection begins on the first processor, leaves it when most of
+its requests and answers are large, and returns when most of them are small. A follower with a few large answers among
+many small ones stays: its fetches complete the writes of clients, which are served there.
 """
 
 from collections.abc import Sequence
@@ -16,7 +17,8 @@ if TYPE_CHECKING:
 
 LARGE_BYTES = 32 << 10
 """Bytes of a request or an answer from which on it is large."""
-SMALL_IN_A_ROW = 64
+HEAVY = 4
+"""Number of large requests and answers, less the small ones among them, from which on a connection is heavy."""
 _connections = attrgetter("connections")
 
 
@@ -34,6 +36,6 @@ class Placement:
     def of(self, connection: "Connection") -> "Processor":
         """Return the processor that is to have the connection, by its last requests and answers."""
         others = self.processors[1:]
-        if others and connection.small_in_a_row < SMALL_IN_A_ROW:
+        if others and connection.large_lately:
             return min(others, key=_connections)
         return self.first

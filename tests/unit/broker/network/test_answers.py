@@ -12,7 +12,7 @@ import pytest
 from frame_client import Echo, framed
 
 from odradek.base.file_slice import FileSlice
-from odradek.broker.network.placement import LARGE_BYTES
+from odradek.broker.network.placement import HEAVY, LARGE_BYTES
 from odradek.broker.network.request import InboundRequest
 from waiting import eventually
 
@@ -241,7 +241,9 @@ def test_a_peer_sends_the_answer_of_a_processor_that_sleeps(serve, connect):
     server = serve(application, num_network_threads=2)
     first, second = connect(server), connect(server)
     second.send(LARGE)
-    eventually(lambda: server.processors[0].requests == 1)
+    for _ in range(HEAVY - 1):
+        assert second.ask(LARGE) == LARGE
+    eventually(lambda: server.processors[0].requests == HEAVY)
     first.send(b"first")
     assert second.receive() == LARGE
     eventually(lambda: [processor.connections for processor in server.processors] == [1, 1])
@@ -249,8 +251,8 @@ def test_a_peer_sends_the_answer_of_a_processor_that_sleeps(serve, connect):
     second.send(b"last")
 
     assert (first.receive(), second.receive()) == (b"first", b"last")
-    eventually(lambda: len(application.senders) == 3)
-    assert application.senders[1:] == ["network-PLAINTEXT-1"] * 2  # the thread that read the second's last request
+    eventually(lambda: len(application.senders) == HEAVY + 2)
+    assert application.senders[HEAVY:] == ["network-PLAINTEXT-1"] * 2  # the thread that read the second's last request
 
 
 class AnswerAndStay(AnswerThePrevious):

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 from frame_client import Echo, FrameClient, framed
 
-from odradek.broker.network.placement import LARGE_BYTES, SMALL_IN_A_ROW
+from odradek.broker.network.placement import HEAVY, LARGE_BYTES
 from odradek.broker.network.request import InboundRequest
 from odradek.broker.network.server import SocketServer
 from waiting import PATIENCE_S, eventually
@@ -109,14 +109,32 @@ def test_clients_with_large_requests_or_answers_are_spread_over_the_other_thread
     assert light.ask(b"light") == b"light"
 
 
-def test_a_heavy_client_that_sends_little_for_long_returns(server, connect):
+def test_a_heavy_client_that_sends_little_for_a_while_returns(server, connect):
     client = connect(server)
     make_heavy(server, client)
-    for _ in range(SMALL_IN_A_ROW - 1):
+    for _ in range(HEAVY - 1):
         assert client.ask(b"little") == b"little"
     assert spread(server)[0] == 0
     make_light(server, client)
     make_heavy(server, client)
+
+
+def test_a_client_with_a_few_large_answers_among_small_ones_stays(server, connect):
+    """As followers have them while many clients write little: what their fetches complete is served there."""
+    client = connect(server)
+    for _ in range(20):
+        for size in [len(LARGE)] * (HEAVY - 1) + [1] * HEAVY:
+            assert len(client.ask(b"%d" % size)) == size
+            assert spread(server) == [1, 0, 0]
+
+
+def test_a_client_with_a_few_small_answers_among_large_ones_is_heavy(server, connect):
+    client = connect(server)
+    make_heavy(server, client)
+    for _ in range(20):
+        for size in [1] * (HEAVY - 1) + [len(LARGE)] * HEAVY:
+            assert len(client.ask(b"%d" % size)) == size
+            assert spread(server)[0] == 0
 
 
 def test_one_thread_serves_all(serve, connect):
@@ -138,7 +156,10 @@ def test_a_thread_that_is_added_takes_heavy_clients(serve, connect):
 
 def test_requests_without_an_answer_yet_move_with_their_client_and_their_memory(server, application, connect):
     client = connect(server)
-    client.send(LARGE, b"later", b"behind")
+    size = b"%d" % len(LARGE)
+    for _ in range(HEAVY - 1):
+        assert client.ask(size) == LARGE
+    client.send(size, b"later", b"behind")  # which arrive together
     assert client.receive() == LARGE
     eventually(lambda: spread(server)[0] == 0)
     taker = next(processor for processor in server.processors if processor.connections)
@@ -153,7 +174,10 @@ def test_what_is_posted_to_the_old_thread_before_a_client_moves_is_passed_on(ser
     application = StopInTheRound()
     server = serve(application, num_network_threads=2)
     client = connect(server)
-    client.send(LARGE, b"later")
+    size = b"%d" % len(LARGE)
+    for _ in range(HEAVY - 1):
+        assert client.ask(size) == LARGE
+    client.send(size, b"later")
     assert application.stopped.wait(PATIENCE_S)
     (request,) = application.kept
     assert request.connection.owner is server.processors[0]
@@ -190,8 +214,8 @@ def test_an_answer_that_is_posted_to_a_thread_that_has_ended_is_passed_on(server
 def test_a_heavy_client_that_is_idle_is_closed(serve, connect):
     server = serve(Echo(), num_network_threads=2, connections_max_idle_ms=300)
     client, other = connect(server), connect(server)
-    client.send(LARGE)
-    assert client.receive() == LARGE
+    for _ in range(HEAVY):
+        assert client.ask(LARGE) == LARGE
     eventually(lambda: spread(server) == [1, 1])
     assert client.is_closed()
     assert other.is_closed()
@@ -199,7 +223,7 @@ def test_a_heavy_client_that_is_idle_is_closed(serve, connect):
 
 def test_clients_that_move_all_the_time_lose_nothing(serve, connect):
     server = serve(Echo(), num_network_threads=3)
-    frames = [LARGE if number % (SMALL_IN_A_ROW + 30) < 3 else b"%d" % number for number in range(600)]
+    frames = [LARGE if number % (4 * HEAVY) < 2 * HEAVY else b"%d" % number for number in range(600)]
     clients = [connect(server) for _ in range(8)]
     received: dict[FrameClient, list[bytes]] = {}
 
