@@ -206,11 +206,19 @@ class TransactionRun(ForeignRun):
         def is_whole() -> bool:
             return all(self._seen(topic) >= _count(values) for topic, values in expected.items())
 
+        with self._clients_lock:
+            self._kill_copiers("have a successor", former=True)
         for _ in range(_COPY_ATTEMPTS):
             if await_condition(is_whole, _COPY_S_MAX):
                 return
             with self._clients_lock:
-                self.tell(f"copies are not whole: kill {', '.join(client.kill() for client in self._copiers)}")
+                self._kill_copiers("copies are not whole", former=False)
+
+    def _kill_copiers(self, why: str, *, former: bool) -> None:
+        for client in self._copiers:
+            for life in client.lives[:-1] if former else client.lives[-1:]:
+                if life.process.poll() is None:
+                    self.tell(f"{why}: kill {client.kill(life)}")
 
     def _seen(self, topic: str) -> int:
         return sum(polled.consumer != "reader" for polled in self.histories[topic].polled)

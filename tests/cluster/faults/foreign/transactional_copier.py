@@ -4,6 +4,9 @@
 
 Several of them share the partitions of the source; a record of partition 3 goes to partition 3 of the target. It ends
 when its standard input does.
+
+It fetches its committed offsets and keeps its positions itself: after a rebalance, librdkafka may hand out what it had
+fetched in its former assignment, and then go back and hand it out again (its issue 1359; seen with 2.16.0).
 """
 
 import json
@@ -27,6 +30,7 @@ class Copier:
         self._producer = producer
         self._target = str(options["target"])
         self._is_rebalanced = False
+        self._next_offsets: dict[int, int] = {}
         self._consumer = Consumer(
             {
                 "bootstrap.servers": options["bootstrap"],
@@ -41,12 +45,25 @@ class Copier:
             }
         )
         self._consumer.subscribe(
-            [options["source"]], on_assign=self._rebalanced, on_revoke=self._rebalanced, on_lost=self._rebalanced
+            [options["source"]], on_assign=self._assigned, on_revoke=self._revoked, on_lost=self._revoked
         )
 
-    def _rebalanced(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
-        complain(f"rebalanced: {[each.partition for each in partitions]}")
+    def _assigned(self, consumer: Consumer, partitions: list[TopicPartition]) -> None:
         self._is_rebalanced = True
+        try:
+            committed = consumer.committed(partitions, _STEP_S)
+        except KafkaException as error:
+            raise Fatal(error.args[0]) from error
+        self._next_offsets = {each.partition: max(0, each.offset) for each in committed}
+        complain(f"assigned, with positions: {self._next_offsets}")
+        consumer.assign(
+            [TopicPartition(each.topic, each.partition, self._next_offsets[each.partition]) for each in committed]
+        )
+
+    def _revoked(self, _consumer: Consumer, partitions: list[TopicPartition]) -> None:
+        complain(f"revoked: {[each.partition for each in partitions]}")
+        self._is_rebalanced = True
+        self._next_offsets.clear()
 
     def copy(self) -> None:
         """One transaction, if there is something to copy. Its records are of one generation of the group: what was read
@@ -68,11 +85,19 @@ class Copier:
                 found.clear()
             if message is None:
                 break
-            if message.error() is None:
-                found.append(message)
-            else:
+            if message.error() is not None:
                 complain(message.error())
+            elif self._is_next(message.partition() or 0, message.offset() or 0):
+                found.append(message)
         return found
+
+    def _is_next(self, partition: int, offset: int) -> bool:
+        expected = self._next_offsets.get(partition)
+        if expected is None or offset < expected:
+            complain(f"ignored: offset {offset} of partition {partition}, expected {expected}")
+            return False
+        self._next_offsets[partition] = offset + 1
+        return True
 
     def _write(self, messages: Sequence[Message]) -> bool:
         """Return whether they are copied."""
@@ -107,6 +132,7 @@ class Copier:
         for message in messages:
             firsts.setdefault((message.topic() or "", message.partition() or 0), message.offset() or 0)
         for (topic, partition), offset in firsts.items():
+            self._next_offsets[partition] = offset
             try:
                 self._consumer.seek(TopicPartition(topic, partition, offset))
             except KafkaException as error:  # the next life begins at the committed offset
