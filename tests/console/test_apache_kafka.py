@@ -75,7 +75,7 @@ def test_what_kafka_cant_tell_is_said(page: Any) -> None:
     page.goto("/history")
     expect(page.get_by_text("Only Odradek's brokers keep one")).to_be_visible()
     page.goto("/pipelines")
-    expect(page.get_by_text("no project is known here")).to_be_visible()
+    expect(page.get_by_text("No project is known here")).to_be_visible()
 
 
 def test_it_is_changed_too(page: Any, kafka_peer: KafkaPeer) -> None:

@@ -368,6 +368,6 @@ def test_what_is_not_there_is_said(page: Any) -> None:
     expect(page.get_by_role("alert")).to_contain_text("There is no page /nowhere")
     expect(page.get_by_role("link", name="Topics")).to_be_visible()
     _open(page, "/pipelines")
-    expect(page.get_by_text("no project is known here")).to_be_visible()
+    expect(page.get_by_text("No project is known here")).to_be_visible()
     _open(page, "/messages?topic=letters&offset=soon")
     expect(page.get_by_text("'soon' is not an offset")).to_be_visible()

@@ -25,7 +25,7 @@ from odradek.apps.console.readings.history import HistoryReader, HistoryState
 from odradek.apps.console.readings.pipelines import PipelinesReader, PipelinesState
 from odradek.apps.console.readings.records import Query
 from odradek.apps.console.readings.rights import Rights, read_rights
-from odradek.apps.console.readings.security import UsersState, read_acls, read_certificates, read_users
+from odradek.apps.console.readings.security import AclsState, UsersState, read_acls, read_certificates, read_users
 from odradek.apps.console.readings.settings import TopicSettings, read_settings
 from odradek.apps.console.readings.storage import StorageState, read_storage
 from odradek.apps.console.readings.tail import TailState, read_tail
@@ -44,7 +44,7 @@ from odradek.broker.recorder.rebalances import Rebalances
 from odradek.client.cluster_client import ClusterClient
 from odradek.client.quota_admin import Quotas, describe_quotas
 from odradek.local.links.cuts import CutFrom
-from odradek.model.acls import AclBinding, AclOperation
+from odradek.model.acls import AclOperation
 
 StateT = TypeVar("StateT")
 
@@ -259,7 +259,7 @@ class Console:
         return self.feeds.feed("quotas", read, 1_000)
 
     @property
-    def acls(self) -> Feed[tuple[AclBinding, ...]]:
+    def acls(self) -> Feed[AclsState]:
         return self.feeds.feed("acls", read_acls, 1_000)
 
     @property

@@ -168,6 +168,7 @@ def test_options_may_stand_before_the_noun_or_the_verb(words: list[str], capsys:
         (["kafka-topic", "--list"], "did you mean kafka-topics?"),
         (["kafka-nosuch"], "unknown tool kafka-nosuch; there are kafka-"),
         (["topics", "list", "--json"], "did you mean --format json?"),
+        (["acls", "add", "--allow", "User:alice"], "did you mean --principal?"),
         (["users", "create", "alice"], "did you mean set?"),
         (["recorder", "show", "--at", "15m ago"], "did you mean --since?"),
         (["perf", "produce", "orders", "--records", "5"], "did you mean --num-records?"),

@@ -65,7 +65,7 @@ def test_projects_of_the_directory_are_shown_before_they_ran(tmp_path: Path) -> 
     for directory in (project, data):
         directory.mkdir()
     reader = PipelinesReader([], data)
-    with pytest.raises(FatalError, match="no project is known here"):
+    with pytest.raises(FatalError, match="No project is known here"):
         reader.read(NO_CLIENT, None)
     (project / "pipeline.toml").write_text("")
     remember_projects(data, [project])

@@ -140,6 +140,9 @@ _MEANT = {
     "--output": "--format",
     "--records": "--num-records",
     "--at": "--since",
+    "--allow": "--principal",
+    "--allow-principal": "--principal",
+    "--deny-principal": "--deny --principal",
 }
 """Options of other tools, and what may be meant."""
 _SIMILARITY_MIN = 0.7

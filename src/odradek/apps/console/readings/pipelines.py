@@ -46,7 +46,7 @@ class PipelinesReader:
     def read(self, client: ClusterClient, before: PipelinesState | None) -> PipelinesState:
         projects = self._projects
         if not projects:
-            raise FatalError("no project is known here: give --pipeline DIR to `odradek console` or `odradek up`")
+            raise FatalError("No project is known here: give --pipeline DIR to `odradek console` or `odradek up`.")
         documents = tuple(document for project in projects for document in statuses(project))
         now = SYSTEM_CLOCK.now_ms()
         if before is None or now <= before.at_ms:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from ssl import SSLSocket, cert_time_to_seconds
 
+from odradek.base.errors import ErrorCode, KafkaError
 from odradek.client.acl_admin import EVERY_ENTRY, EVERY_PATTERN, describe_acls
 from odradek.client.cluster_client import ClusterClient
 from odradek.client.scram_admin import describe_credentials
@@ -24,9 +25,21 @@ def read_users(client: ClusterClient, before: UsersState | None) -> UsersState:
     return UsersState(describe_credentials(client))
 
 
-def read_acls(client: ClusterClient, before: tuple[AclBinding, ...] | None) -> tuple[AclBinding, ...]:
-    found = describe_acls(client, AclFilter(EVERY_PATTERN, EVERY_ENTRY))
-    return tuple(sorted(found, key=_order))
+@dataclass(frozen=True, slots=True)
+class AclsState:
+    acls: tuple[AclBinding, ...]
+    has_authorizer: bool = True
+    """Whether brokers check rights at all."""
+
+
+def read_acls(client: ClusterClient, before: AclsState | None) -> AclsState:
+    try:
+        found = describe_acls(client, AclFilter(EVERY_PATTERN, EVERY_ENTRY))
+    except KafkaError as error:
+        if error.code is ErrorCode.SECURITY_DISABLED:
+            return AclsState((), has_authorizer=False)
+        raise
+    return AclsState(tuple(sorted(found, key=_order)))
 
 
 def _order(acl: AclBinding) -> tuple[object, ...]:

@@ -10,6 +10,7 @@ from odradek.apps.console.dialogs import ChangeDialog
 from odradek.apps.console.feeds import Reading
 from odradek.apps.console.live import Act, Live
 from odradek.apps.console.page import follow, page, perform, remember
+from odradek.apps.console.readings.security import AclsState
 from odradek.apps.console.views.banner import gap
 from odradek.apps.console.views.security import acl_key, acl_sentence, acls_table
 from odradek.client.acl_admin import create_acls, delete_acls
@@ -65,13 +66,18 @@ async def _show(console: Console, text: str) -> None:
             'outlined dense clearable debounce=120 aria-label="Search ACLs"'
         )
         if not console.changes.read_only:
-            ui.button("Add ACL", on_click=partial(_add, console)).props("unelevated no-caps")
+            add = ui.button("Add ACL", on_click=partial(_add, console)).props("unelevated no-caps")
+        else:
+            add = None
     problem, rows = Live(), Live(on_act=act)
 
-    def render(acls: Reading[tuple[AclBinding, ...]]) -> None:
-        problem.show(gap("The ACLs can't be read.", acls))
-        if acls.value is not None:
-            rows.show(acls_table(acls.value, text, number, read_only=console.changes.read_only))
+    def render(reading: Reading[AclsState]) -> None:
+        problem.show(gap("The ACLs can't be read.", reading))
+        state = reading.value
+        if add is not None:
+            add.set_enabled(state is None or state.has_authorizer)
+        if state is not None:
+            rows.show(acls_table(state, text, number, read_only=console.changes.read_only))
 
     await follow([console.acls], render)
 
@@ -119,8 +125,8 @@ async def _add(console: Console) -> None:
 
 
 async def _delete(console: Console, key: str) -> None:
-    acls = console.acls.want().value or ()
-    acl = next((acl for acl in acls if acl_key(acl) == key), None)
+    state = console.acls.want().value
+    acl = next((acl for acl in (state.acls if state else ()) if acl_key(acl) == key), None)
     if acl is None:
         return  # it was deleted in the meantime
     dialog = ChangeDialog("Delete the ACL", "Delete", danger=True)

@@ -10,11 +10,10 @@ from odradek.apps.console.dialogs import ChangeDialog
 from odradek.apps.console.feeds import Reading
 from odradek.apps.console.live import Act, Live
 from odradek.apps.console.page import follow, page, perform
-from odradek.apps.console.readings.security import UsersState
+from odradek.apps.console.readings.security import AclsState, UsersState
 from odradek.apps.console.views.banner import gap
 from odradek.apps.console.views.security import users_table
 from odradek.client.scram_admin import MECHANISMS, NewPassword, alter_credentials
-from odradek.model.acls import AclBinding
 
 _PASSWORD_LENGTH_MIN = 8
 _BOTH = "both"
@@ -51,10 +50,11 @@ async def _show(console: Console) -> None:
             ui.button("Create user", on_click=partial(_set_password, console, "")).props("unelevated no-caps")
     problem, rows = Live(), Live(on_act=act)
 
-    def render(users: Reading[UsersState], acls: Reading[tuple[AclBinding, ...]]) -> None:
+    def render(users: Reading[UsersState], acls: Reading[AclsState]) -> None:
         problem.show(gap("The users can't be read.", users))
         if users.value is not None:
-            rows.show(users_table(users.value.users, acls.value, number, read_only=console.changes.read_only))
+            known = acls.value.acls if acls.value is not None and acls.value.has_authorizer else None
+            rows.show(users_table(users.value.users, known, number, read_only=console.changes.read_only))
 
     await follow([console.users, console.acls], render)
 

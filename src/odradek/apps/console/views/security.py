@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 
 from odradek.apps.console.markup import Html, link, tag, together
 from odradek.apps.console.readings.audit import AuditEntry
+from odradek.apps.console.readings.security import AclsState
 from odradek.apps.console.views.parts import Column, button, chip, paged, pager, table
 from odradek.apps.figures import moment, plural
 from odradek.model.acls import AclBinding, PatternType, PermissionType, ResourceType
@@ -65,8 +66,15 @@ def acl_key(acl: AclBinding) -> str:
     return json.dumps(acl_words(acl))
 
 
-def acls_table(acls: Sequence[AclBinding], text: str, page_number: int, *, read_only: bool) -> Html:
-    found = matching_acls(acls, text)
+def acls_table(state: AclsState, text: str, page_number: int, *, read_only: bool) -> Html:
+    if not state.has_authorizer:
+        return tag(
+            "div",
+            "Brokers of this cluster check no rights: every client may do everything. "
+            "A cluster of `odradek up --secure` has ACLs.",
+            cls="card empty",
+        )
+    found = matching_acls(state.acls, text)
     window = paged(len(found), page_number)
     columns = [
         Column("Principal"),
@@ -77,7 +85,7 @@ def acls_table(acls: Sequence[AclBinding], text: str, page_number: int, *, read_
         Column("", numeric=True),
     ]
     rows = [_acl_cells(acl, read_only=read_only) for acl in found[window.window]]
-    empty = "No ACL matches." if acls else "There are no ACLs."
+    empty = "No ACL matches." if state.acls else "There are no ACLs."
     return together(table(columns, rows, empty=empty), pager(window))
 
 

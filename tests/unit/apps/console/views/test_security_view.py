@@ -7,6 +7,7 @@ import pytest
 pytest.importorskip("nicegui", reason="the console needs odradek[console]")
 
 from odradek.apps.console.readings.audit import audit_entries
+from odradek.apps.console.readings.security import AclsState
 from odradek.apps.console.views.security import acl_sentence, acls_table, audit_table, matching_acls, users_table
 from odradek.model.acls import (
     AclBinding,
@@ -43,9 +44,16 @@ def test_acls_are_found_by_words_of_any_column() -> None:
     assert matching_acls(acls, "nobody") == []
 
 
+def test_a_cluster_without_an_authorizer_says_what_that_means() -> None:
+    assert "check no rights: every client may do everything" in acls_table(
+        AclsState((), has_authorizer=False), "", 1, read_only=False
+    )
+    assert "There are no ACLs." in acls_table(AclsState(()), "", 1, read_only=False)
+
+
 def test_names_are_text() -> None:
     shown = users_table({HOSTILE: {"SCRAM-SHA-512": 8192}}, [], 1, read_only=False)
-    shown += acls_table([_acl(HOSTILE, HOSTILE)], "", 1, read_only=False)
+    shown += acls_table(AclsState((_acl(HOSTILE, HOSTILE),)), "", 1, read_only=False)
     lines = [json.dumps({"time_ms": 1, "event": "denied", "principal": HOSTILE, "resource": HOSTILE}).encode()]
     shown += audit_table(audit_entries(lines), "", 1)
     assert "<script" not in shown
