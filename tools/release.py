@@ -10,8 +10,10 @@ import re
 import sys
 import uuid
 from collections.abc import Iterator
-from importlib.metadata import Distribution, PackageNotFoundError, distribution
+from importlib.metadata import Distribution, distribution
 from pathlib import Path
+
+from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parent.parent
 
@@ -59,16 +61,11 @@ def _needed(package: Distribution) -> Iterator[tuple[str, Distribution]]:
 
 
 def _direct(package: Distribution) -> Iterator[tuple[str, Distribution]]:
-    """Packages that it requires without extras, as far as they are installed: others are for other systems."""
-    for requirement in package.requires or []:
-        name, _, marker = requirement.partition(";")
-        if "extra ==" in marker:
-            continue
-        try:
-            found = distribution(re.split(r"[\s\[<>=~!(]", name.strip())[0])
-        except PackageNotFoundError:
-            continue
-        yield found.name.lower(), found
+    """Packages that it requires on this system, without extras."""
+    for requirement in map(Requirement, package.requires or []):
+        if requirement.marker is None or requirement.marker.evaluate({"extra": ""}):
+            found = distribution(requirement.name)
+            yield found.name.lower(), found
 
 
 def _component(package: Distribution, kind: str) -> dict[str, object]:

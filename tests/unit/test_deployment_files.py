@@ -79,6 +79,8 @@ def test_a_release_has_an_sbom_and_notes(tmp_path: Path) -> None:
     subprocess.run([sys.executable, ROOT / "tools" / "release.py", tmp_path], check=True, timeout=60)
     (bill,) = tmp_path.glob("*.cdx.json")
     components = json.loads(bill.read_text())["components"]
-    assert {"kazoo", "cryptography", "cramjam"} <= {component["name"] for component in components}
+    names = {component["name"] for component in components}
+    assert {"kazoo", "cryptography", "cramjam"} <= names
+    assert "typing_extensions" not in names  # cryptography needs it on Python 3.10 alone
     (notes,) = tmp_path.glob("release-notes-*.md")
     assert notes.read_text().startswith("# Odradek ")
