@@ -179,10 +179,10 @@ RETRIABLE = frozenset(
 
 
 class KafkaError(Exception):
-    """A request, or one part of it, that can't be served. The message is for the person who sent it.
+    """A request, or one part of it, can't be served. The message is for its sender.
 
-    Where a tool says more than the cluster did, `reason` is what the cluster said. `advice` is the next step for a user
-    of the command line; `str` has it, `message` does not.
+    If a tool adds to the cluster's message, `reason` is the cluster's part. `advice` is the next step for a user of the
+    command line; `str` has it, `message` does not.
     """
 
     def __init__(self, code: ErrorCode, message: str = "", reason: str | None = None, *, advice: str = "") -> None:
@@ -197,4 +197,4 @@ class ConfigError(ValueError):
 
 
 class FatalError(Exception):
-    """The broker can't start or continue. The message says why and what to do; it is shown without a traceback."""
+    """The broker can't start or continue. The message has the reason and advice; it is shown without a traceback."""

@@ -31,7 +31,7 @@ class Rotation(Protocol):
 
 
 class Logger:
-    """The log of one module. Values are shown as they are; give what a reader needs, and no secrets."""
+    """The log of one module. Values are shown unchanged, so they must not be secrets."""
 
     __slots__ = ("_part", "threshold")
 
@@ -116,12 +116,12 @@ def _timestamp(at: float) -> str:
 
 
 def _shown(value: object) -> str:
-    """Quoted where it would otherwise not be seen where a value ends; what clients sent may be anything, and long."""
+    """Format a value: quoted if its end would be unclear, escaped and shortened because it may come from a client."""
     text = str(value)
     if len(text) > _SHOWN_CHARACTERS_MAX:
         text = f"{text[:_SHOWN_CHARACTERS_MAX]}… ({len(text)} characters)"
     if not text.isprintable():
-        return json_.dumps(text)  # nothing that a terminal would obey
+        return json_.dumps(text)  # no control characters for a terminal
     return json_.dumps(text, ensure_ascii=False) if not text or not _NEEDS_QUOTES.isdisjoint(text) else text
 
 

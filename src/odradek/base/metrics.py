@@ -30,14 +30,14 @@ class Registry:
         self._sources: list[tuple[Callable[[], Iterable[Sample]], frozenset[str]]] = []
 
     def add(self, source: Callable[[], Iterable[Sample]], names: Collection[str] = ()) -> None:
-        """A source that says which `names` it tells is not asked when others are wanted."""
+        """Add a source; one with `names` is skipped when other names are wanted."""
         self._sources.append((source, frozenset(names)))
 
     def gauge(self, name: str, value: Callable[[], float]) -> None:
         self.add(lambda: [Sample(name, "gauge", value(), {})], [name])
 
     def collect(self, wanted: Collection[str] = ()) -> Iterable[Sample]:
-        """All of it, or what has one of the `wanted` names."""
+        """Return all samples, or those with `wanted` names."""
         for source, names in self._sources:
             if not wanted:
                 yield from source()
@@ -46,7 +46,7 @@ class Registry:
 
 
 def histogram_samples(name: str, recent_ns: Sequence[int], count: int, labels: Mapping[str, str]) -> Iterable[Sample]:
-    """Durations as the JMX exporter shows Kafka's histograms: how many ever, and the quantiles of the recent ones."""
+    """Durations as the JMX exporter shows Kafka's histograms: the total count, and quantiles of recent ones."""
     yield Sample(f"{name}_count", "unknown", count, labels)
     ordered = sorted(recent_ns)
     for q in QUANTILES:

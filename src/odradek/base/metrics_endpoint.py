@@ -34,7 +34,7 @@ class MetricsEndpoint:
         wrap: Callable[[socket.socket], socket.socket] | None = None,
         login: str | None = None,
     ) -> None:
-        """`wrap` makes TLS of a connection; `login` is USER:PASSWORD, which scrapers have to send."""
+        """`wrap` adds TLS to a connection; `login`: USER:PASSWORD, which scrapers have to send."""
         self.registry = registry
         self._wrap = wrap
         self._login = login
@@ -55,8 +55,7 @@ class MetricsEndpoint:
         self._listener.close()
 
     def _serve(self) -> None:
-        """One scrape at a time: scrapers are few, and none may take more than its own seconds, in however many pieces
-        it sends its request."""
+        """Serve one scrape at a time: scrapers are few, and the time of each one is limited."""
         while True:
             try:
                 connection, address = self._listener.accept()
@@ -108,7 +107,7 @@ class MetricsEndpoint:
         Scrape(connection, address, None)  # type: ignore[arg-type]
 
     def lets_in(self, authorization: str) -> bool:
-        """Compare in the same time for each wrong login."""
+        """Check the login, in the same time for each wrong one."""
         if self._login is None:
             return True
         import hmac
@@ -158,5 +157,5 @@ class _Selection:
 
 
 def _family_name(sample: Sample) -> str:
-    """The exposition adds `_total` to counters, so their family is named without it."""
+    """Return the name of the family: the exposition adds `_total` to counters."""
     return sample.name.removesuffix("_total") if sample.kind == "counter" else sample.name

@@ -1,4 +1,4 @@
-"""Messages to the service manager that started this process: systemd's notification protocol (`Type=notify`).
+"""Messages to the service manager of this process: systemd's notification protocol (`Type=notify`).
 
 Each message is one datagram of KEY=VALUE lines to the socket that `NOTIFY_SOCKET` names. Without that variable nothing
 is sent. A message that can't be sent is ignored.

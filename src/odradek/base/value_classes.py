@@ -128,8 +128,9 @@ def _defer_comparing(made: Any, declared: Any, *, frozen: bool, options: dict[st
 
 
 def _compared(declared: Any, *, frozen: bool, options: dict[str, Any]) -> Any:
-    """The class with everything of the standard one but its constructor, and what refuses assignments."""
-    declared.__doc__ = declared.__name__  # else it would be made from the signature, which takes long
+    """Return the class with all methods of the standard one, except the constructor and the methods that refuse
+    assignments."""
+    declared.__doc__ = declared.__name__  # otherwise it is made from the signature, which takes long
     does_hash = frozen and options.get("eq", True) and declared.__dict__.get("__hash__") is None
     standard: Any = dataclasses.dataclass(init=False, unsafe_hash=does_hash, **options)(declared)
     parameters = standard.__dataclass_params__

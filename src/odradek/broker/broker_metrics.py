@@ -103,7 +103,7 @@ def _offline_partitions(services: BrokerServices) -> int:
 
 
 def _late_transactions(services: BrokerServices) -> int:
-    """Partitions with a transaction that its coordinator should have ended long ago: readers hang at it."""
+    """Partitions with a transaction that its coordinator should have ended long ago, which blocks readers."""
     max_open_ms = services.config.transaction_max_timeout_ms + LATE_TRANSACTION_BUFFER_MS
     oldest_ms = services.clock.now_ms() - max_open_ms
     partitions = services.replicas.partitions.copy().values()

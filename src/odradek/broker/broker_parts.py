@@ -1,4 +1,4 @@
-"""Parts of a broker that most of its engines are made with."""
+"""Parts of a broker that most engines get in their constructors."""
 
 from odradek.base.clock import Clock
 from odradek.base.config.live_config import LiveConfig

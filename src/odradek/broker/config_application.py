@@ -1,4 +1,4 @@
-"""Changes of configuration, applied where they matter: to open logs, to the broker itself, to the controller."""
+"""Application of changed configurations: to open logs, to the broker itself, to the controller."""
 
 import threading
 
@@ -39,7 +39,7 @@ class ConfigApplication:
         self._controller = controller
         self._quotas = quotas
         self._credentials = credentials
-        self._applying = threading.Lock()  # else an older state that was read first could be adopted last
+        self._applying = threading.Lock()  # otherwise an older state could be adopted last
         live.on_change.append(self._apply_defaults)
 
     def apply_all(self) -> None:

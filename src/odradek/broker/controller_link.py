@@ -29,7 +29,8 @@ class ControllerLink:
         metadata.on_publish.append(self._hang_up_on_another)
 
     def send(self, request: Request) -> Any:
-        """The controller's answer. KafkaError NOT_CONTROLLER: none is known, or it can't be reached."""
+        """Send a request; return the controller's answer. KafkaError NOT_CONTROLLER: none is known, or it can't be
+        reached."""
         with self._turn:
             client = self._connected()
             try:
@@ -39,7 +40,7 @@ class ControllerLink:
                 raise KafkaError(ErrorCode.NOT_CONTROLLER, str(error)) from error
 
     def close(self) -> None:
-        """Ends a request that is under way, and refuses others."""
+        """End a request in progress, and refuse others."""
         self._closed = True
         if (client := self._client) is not None:
             client.abort()
@@ -71,7 +72,7 @@ class ControllerLink:
         return self._client
 
     def _take(self, client: BrokerClient, peer: tuple[int, str, int]) -> None:
-        """A controller that is frozen takes the connection, and answers nothing on it."""
+        """Connect to the controller. A frozen one accepts the connection and never answers."""
         self._client, self._peer = client, peer
         if self._closed or peer != self._address(self._metadata.image):
             client.abort()

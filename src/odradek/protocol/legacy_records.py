@@ -147,7 +147,7 @@ def unwrap(wrapper: LegacyMessage, *, max_decompressed: int, charge: Charge = no
     try:
         plain = _plain_value(wrapper, max_decompressed, charge)
     except KafkaError:
-        charge(max_decompressed // _UNWRAPPED_BYTES_PER_STEP)  # what went wrong may have been the last byte
+        charge(max_decompressed // _UNWRAPPED_BYTES_PER_STEP)  # the fault may be in the last byte
         raise
     charge(len(plain) // _UNWRAPPED_BYTES_PER_STEP)
     inner: list[LegacyMessage] = []

@@ -206,7 +206,8 @@ def _check_advertised_hosts(advertised: Sequence[Listener]) -> None:
 
 
 def _check_jaas(originals: Mapping[str, str]) -> None:
-    """Kafka ignores such a key, and takes a JAAS file that isn't there for us: better that the broker doesn't start."""
+    """Refuse a JAAS key without listener and mechanism. Kafka ignores it and uses a JAAS file, which this broker
+    doesn't read."""
     for name in originals:
         if name.endswith("sasl.jaas.config") and not re.fullmatch(_JAAS_KEY, name):
             raise ConfigError(

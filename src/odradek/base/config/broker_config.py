@@ -1,8 +1,8 @@
 """The broker's configuration: server.properties as typed values.
 
 `BrokerConfig` has a field for each value that code reads, named like its key with dots as underscores, and a few that
-are worked out from several keys. Every other key is reachable by name through `get`. It is immutable; a
-changed configuration is a new one.
+are computed from several keys. Every other key is reachable by name through `get`. It is immutable; a changed
+configuration is a new one.
 """
 
 from collections.abc import Mapping
@@ -162,7 +162,7 @@ class BrokerConfig:
     replication_quota_window_num: int
     replication_quota_window_size_seconds: int
 
-    # what Kafka doesn't have
+    # keys that Kafka doesn't have
     odradek_audit_dir: str | None
     odradek_audit_max_bytes: int
     odradek_failed_authentication_rate_per_ip: int
@@ -174,9 +174,9 @@ class BrokerConfig:
     odradek_recorder_dir: str | None
     odradek_recorder_max_bytes: int
 
-    # what all of it was made from
+    # sources of the values
     values: Mapping[str, ConfigValue]
-    """Every known key with its value, the default where nothing was said."""
+    """Every known key with its value or its default."""
     originals: Mapping[str, str]
     """Settings of the file, unknown keys and listener overrides included."""
     topic_defaults: Mapping[str, ConfigValue]
@@ -251,7 +251,7 @@ def _parse(originals: Mapping[str, str]) -> dict[str, ConfigValue]:
 
 
 def _derive(originals: Mapping[str, str], values: Mapping[str, ConfigValue]) -> dict[str, object]:
-    """The fields that aren't simply one key's value."""
+    """Compute the fields that aren't the value of one key."""
     if values["zookeeper.connect"] is None:
         raise ConfigError("zookeeper.connect is required and has no default")
     session_timeout_ms = values["zookeeper.session.timeout.ms"]

@@ -5,7 +5,7 @@
     1..9               between, both ends included
     1..9|-1            between, or exactly that one
     a|b|c              one of; for a list: each element one of
-    non-empty          a string with something in it
+    non-empty          a string that is not empty
     version            a Kafka release: 3.9, 3.9-IV0, 0.10.2 …
     throttled-replicas * or partition:broker,partition:broker…
 
@@ -19,7 +19,7 @@ from odradek.base.errors import ConfigError
 _RANGE = r"(-?[0-9.]+?)\.\.(-?[0-9.]+)(?:\|(-?[0-9]+))?"
 _REPLICA = r"(?:[0-9]+:[0-9]+)?"
 
-# How many increments (IV0, IV1 …) each release of Kafka knew; the first four have none.
+# Number of increments (IV0, IV1 …) of each release of Kafka; the first four have none.
 _RELEASES = {
     "0.8.0": 0, "0.8.1": 0, "0.8.2": 0, "0.9.0": 0, "0.10.0": 2, "0.10.1": 3, "0.10.2": 1, "0.11.0": 3,
     "1.0": 1, "1.1": 1, "2.0": 2, "2.1": 3, "2.2": 2, "2.3": 2, "2.4": 2, "2.5": 1, "2.6": 1, "2.7": 3, "2.8": 2,

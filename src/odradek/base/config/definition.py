@@ -62,7 +62,7 @@ class UpdateMode(Enum):
 
 
 class Password:
-    """A secret: it prints as [hidden] wherever it is shown by accident."""
+    """A secret, which is printed as [hidden]."""
 
     __slots__ = ("value",)
 

@@ -27,7 +27,7 @@ class Synonym:
 class ConfigEntry:
     name: str
     value: str | None
-    """None where there is none, and where it is a secret."""
+    """None for a missing value, and for a secret."""
     type: ConfigType
     source: ConfigSource
     read_only: bool
@@ -36,7 +36,7 @@ class ConfigEntry:
 
 
 def describe_broker(live: LiveConfig) -> list[ConfigEntry]:
-    """Every known key, then what else was said by the file, or since."""
+    """Describe every known key, then other settings of the file and dynamic ones."""
     said = {**live.static.originals, **live.of_all, **live.own}
     others = (name for name in said if name not in BROKER_KEYS)
     return [_broker_entry(live, name, said) for name in (*BROKER_KEYS, *others)]
@@ -66,7 +66,7 @@ def describe_all_brokers(live: LiveConfig) -> list[ConfigEntry]:
 def describe_topic(
     live: LiveConfig, overrides: Mapping[str, str], wanted: Container[str] | None = None
 ) -> list[ConfigEntry]:
-    """Every topic key, then overrides that this version doesn't know; or those of them that are wanted."""
+    """Describe every topic key, then overrides that this version doesn't know; `wanted` selects keys."""
     values = effective_values(live.current.topic_defaults, overrides)
     names = (*TOPIC_KEYS, *(name for name in overrides if name not in TOPIC_KEYS))
     return [_topic_entry(live, overrides, values, name) for name in names if wanted is None or name in wanted]
@@ -135,7 +135,7 @@ _FAMILIES = (
 def _names_for(name: str, base: ConfigKey | None) -> tuple[str, ...]:
     """The broker keys that may give the value of `name`, in order of precedence."""
     if name == "log.flush.interval.ms":
-        return BROKER_SYNONYMS["flush.ms"]  # not a family: the scheduler's interval has no synonym
+        return BROKER_SYNONYMS["flush.ms"]  # not one of the units: the scheduler's interval has no synonym
     if base is not None and base.name != name:
         return (name, base.name)
     return next((family for family in _FAMILIES if name in family), (name,))

@@ -29,7 +29,7 @@ STORE_KEYS = frozenset(
         "ssl.truststore.type",
     }
 )
-# A pool grows or shrinks by steps, as in Kafka: what was meant may be another key, or another unit.
+# A pool grows or shrinks in steps, as in Kafka: a larger change may be a mistake.
 _RESIZED = (
     "num.io.threads",
     "num.network.threads",
@@ -41,7 +41,8 @@ _RESIZED = (
 
 
 def check_settings(settings: Mapping[str, str], *, for_all: bool) -> None:
-    """ConfigError if these can't be set while brokers run. Unknown keys can: they may be a plugin's."""
+    """Check settings for a running broker: ConfigError if they can't be set. Unknown keys can: they may be a
+    plugin's."""
     _refuse("Cannot update these configs dynamically", filter(_is_fixed, settings))
     unlistened = (name for name in settings if name.startswith("ssl.") and name in BROKER_KEYS)
     _refuse("These security configs can be dynamically updated only per-listener using the listener prefix", unlistened)
@@ -69,7 +70,7 @@ def understood(settings: Mapping[str, str], *, for_all: bool) -> tuple[dict[str,
 
 
 def check_step(before: BrokerConfig, after: BrokerConfig) -> None:
-    """ConfigError if a running broker can't go from the one to the other at once."""
+    """Check a change of a pool: ConfigError if a running broker can't make it in one step."""
     for name in _RESIZED:
         now, wanted = before.integer(name), after.integer(name)
         if now == wanted:

@@ -19,7 +19,7 @@ class SecurityProtocol(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Listener:
-    """One place to listen on, or to be reached at. An empty host is every interface, or the machine's own name."""
+    """Address of a listener, bound or advertised. An empty host is every interface, or the machine's own name."""
 
     name: str
     security_protocol: SecurityProtocol
@@ -97,7 +97,7 @@ def check_distinct_ports(text: str, listeners: Sequence[Listener]) -> None:
 
 def _address_family(host: str) -> int:
     """4, 6, or 0 for a name."""
-    from ipaddress import ip_address  # three milliseconds that hardly any broker needs
+    from ipaddress import ip_address  # takes three milliseconds, and few brokers need it
 
     try:
         return ip_address(host).version

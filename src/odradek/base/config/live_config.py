@@ -22,7 +22,7 @@ log = get_logger(__name__)
 
 Settings = Mapping[str, str]
 Check = Callable[[Settings, BrokerConfig], None]
-"""Judges dynamic values of this broker and the configuration that they give. ConfigError: they can't be used."""
+"""Check of dynamic values of this broker and of the resulting configuration. ConfigError: they can't be used."""
 NOTHING: Settings = MappingProxyType({})
 
 

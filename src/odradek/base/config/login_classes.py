@@ -1,4 +1,4 @@
-"""Classes of Kafka for OAUTHBEARER that settings name. None is loaded: each name says which of our own code is meant.
+"""Classes of Kafka for OAUTHBEARER that settings name. None is loaded: each name selects a part of our own code.
 
 Unsecured tokens, which any client can make, need the name of an unsecured handler.
 """

@@ -93,7 +93,7 @@ class TopicConfig:
 def effective_values(
     broker_defaults: Mapping[str, ConfigValue], overrides: Mapping[str, str]
 ) -> dict[str, ConfigValue]:
-    """Every topic key with its value. Overrides with unknown names, left by other versions, are passed over."""
+    """Return every topic key with its value. Overrides with unknown names, of other versions, are ignored."""
     values = dict(broker_defaults)
     try:
         for name, text in overrides.items():
@@ -105,7 +105,7 @@ def effective_values(
 
 
 def validate_topic_overrides(overrides: Mapping[str, str], broker_defaults: Mapping[str, ConfigValue]) -> None:
-    """Raises KafkaError INVALID_CONFIG when a topic can't have these overrides on a broker with these defaults."""
+    """Raise KafkaError INVALID_CONFIG if a topic can't have these overrides on a broker with these defaults."""
     for name in overrides:
         if name not in TOPIC_KEYS:
             raise KafkaError(ErrorCode.INVALID_CONFIG, f"Unknown topic config name: {name}")

@@ -31,7 +31,7 @@ class AclAdmin:
         self._known = known
 
     def create(self, bindings: Sequence[AclBinding]) -> list[KafkaError | None]:
-        """The error of each binding that wasn't created. One that exists already is no error."""
+        """Create bindings; return the errors of failed ones. An existing binding is no error."""
         errors = [_invalid(binding) for binding in bindings]
         by_pattern: dict[ResourcePattern, list[int]] = {}
         for number, binding in enumerate(bindings):
@@ -47,7 +47,8 @@ class AclAdmin:
         return errors
 
     def delete(self, filters: Sequence[AclFilter]) -> list[list[DeletedAcl]]:
-        """Per filter the ACLs that it deleted; one that several filters match is the first one's."""
+        """Delete ACLs; return the deleted ones per filter. An ACL that several filters match belongs to the first
+        one."""
         deleted: dict[AclBinding, tuple[int, KafkaError | None]] = {}
         for pattern in self._concerned(filters):
             matching = [number for number, wanted in enumerate(filters) if wanted.pattern.matches(pattern)]
@@ -74,7 +75,7 @@ class AclAdmin:
 def _removal(
     filters: Sequence[AclFilter], matching: Sequence[int], found: dict[AclEntry, int]
 ) -> Callable[[frozenset[AclEntry]], frozenset[AclEntry]]:
-    """Removes the entries that one of the filters matches, and notes in `found` which one did."""
+    """Remove the entries that a filter matches, and add them to `found` under that filter."""
 
     def remove(entries: frozenset[AclEntry]) -> frozenset[AclEntry]:
         found.clear()

@@ -43,7 +43,7 @@ class CreatedTopic:
 
 @dataclass(frozen=True, slots=True)
 class MorePartitions:
-    """A topic that is to have `count` partitions; where the added ones go, unless they are to be placed."""
+    """Request for `count` partitions of a topic, with or without an assignment of the added ones."""
 
     name: str
     count: int
@@ -88,7 +88,7 @@ def check_name(name: str, existing: Collection[str]) -> None:
 
 
 def overrides_of(topic: NewTopic) -> dict[str, str]:
-    """The configuration that was asked for; a null has no meaning for a topic that is not there yet."""
+    """Return the requested overrides; null values are refused for a new topic."""
     overrides: dict[str, str] = {}
     for key, value in topic.configs:
         if value is None:
@@ -115,14 +115,14 @@ def assignment_of(topic: NewTopic, brokers: Brokers, random: Random) -> Assignme
             ErrorCode.INVALID_REPLICA_ASSIGNMENT, "Partitions should be a consecutive 0-based integer sequence."
         )
     assignment = dict(sorted(topic.assignments.items()))
-    check_replicas(assignment)  # of brokers that are not there too, as Kafka does: they may be on their way
+    check_replicas(assignment)  # also on unknown brokers, as in Kafka: they may be starting
     return assignment
 
 
 def added_partitions(
     topic: TopicAssignment, count: int, assignments: Sequence[tuple[int, ...]] | None, brokers: Brokers
 ) -> Assignment:
-    """The partitions that bring a topic to `count`, placed as if they had been there from the start."""
+    """Return the partitions to add for `count`, placed as if the topic had been created with them."""
     if any(partition.is_reassigning for partition in topic.partitions.values()):
         raise KafkaError(
             ErrorCode.REASSIGNMENT_IN_PROGRESS,

@@ -17,7 +17,7 @@ class ProducerIds:
         self._block: Iterator[int] = iter(())
 
     def next(self) -> int:
-        """Blocks for ZooKeeper once per block of a thousand."""
+        """Return the next id. Waits for ZooKeeper once per block of a thousand."""
         with self._lock:
             producer_id = next(self._block, None)
             if producer_id is None:
@@ -44,6 +44,6 @@ class ProducerIds:
         except ZkUnavailable as error:
             raise KafkaError(ErrorCode.COORDINATOR_NOT_AVAILABLE, str(error)) from error
         except CorruptZnode as error:
-            # to guess which ids are free could give two producers the same one
+            # an id that is only assumed to be free could be given to two producers
             raise KafkaError(ErrorCode.UNKNOWN_SERVER_ERROR, str(error)) from error
         return range(block.first, block.last + 1)

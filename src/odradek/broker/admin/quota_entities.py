@@ -29,7 +29,7 @@ _OF_CLIENTS = {
     "controller_mutation_rate": None,
 }
 _OF_ADDRESSES = {"connection_creation_rate": 32}
-"""Per quota how many bits its whole number may have; None: fractions are fine."""
+"""Number of bits of each quota's whole number; None: fractions are valid."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +42,7 @@ class QuotaNode:
 
 
 def node_of(entity: Entity) -> QuotaNode:
-    """KafkaError INVALID_REQUEST for an entity that there can't be."""
+    """Return the znode of an entity. KafkaError INVALID_REQUEST for an impossible entity."""
     if not entity:
         raise _invalid("Invalid empty client quota entity")
     for kind, name in entity.items():

@@ -28,14 +28,14 @@ class TokenAdmin:
         self._lifetimes = lifetimes
         self._store = ZkStore(session)
         self._waiting_store = ZkStore(session, until_available=True)
-        self._lock = threading.Lock()  # changes made here and changes that are heard of, one at a time
+        self._lock = threading.Lock()  # own changes and changes of other brokers, one at a time
         self._generation = 0
         self._seen = ""
         self._follower = ChangeFollower("token-changes", self._catch_up)
         self.refresh, self.stop = self._follower.refresh, self._follower.stop
 
     def start(self) -> None:
-        """Reads everything, and listens from then on."""
+        """Read all tokens, and follow changes from then on."""
         self._session.ensure_paths(TOKEN_ROOTS)
         self._catch_up(everything=True)
         self._follower.start()

@@ -81,7 +81,7 @@ Refusals: TypeAlias = dict[str, KafkaError | None]
 
 
 def free(partitions: int) -> None:
-    """Permit changes that cost nothing."""
+    """Permit changes without a quota."""
 
 
 class TopicAdmin:
@@ -112,7 +112,7 @@ class TopicAdmin:
     def reconfigure(self, config: BrokerConfig) -> None:
         self._config = config
 
-    # --- what clients ask ----------------------------------------------------------------------------------------
+    # --- requests of clients -------------------------------------------------------------------------------------
 
     def create(
         self,
@@ -123,7 +123,7 @@ class TopicAdmin:
         permit: Permit,
         done: Callable[[list[Created]], None],
     ) -> None:
-        """One answer per topic, in order; one that fails doesn't hinder the others."""
+        """Create topics; one answer per topic, in order. A failed one doesn't affect the others."""
         answers = self._create_all(topics, permit, validate_only=validate_only)
         if validate_only:
             done(answers)

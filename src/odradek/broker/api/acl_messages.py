@@ -35,7 +35,7 @@ def no_authorizer() -> KafkaError:
 
 
 def known(kind: type[_Code], code: int) -> _Code:
-    """UNKNOWN (0) for a code of a later version."""
+    """Return the code; UNKNOWN (0) for a code of a later version."""
     try:
         return kind(code)
     except ValueError:

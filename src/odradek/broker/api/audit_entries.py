@@ -90,7 +90,7 @@ def _bounded(value: object) -> object:
 
 
 def _codes(value: object) -> Iterator[int]:
-    """Errors of the parts of a request, and of the whole request unless it is NONE, which says nothing of the parts."""
+    """Errors of the parts of a request, and of the whole request unless it is NONE."""
     if isinstance(value, list):
         for each in value:
             yield from _codes(each)

@@ -81,7 +81,7 @@ def authorized_on_cluster(ctx: RequestContext, operation: AclOperation, *, log_d
 
 
 def require_on_cluster(ctx: RequestContext, operation: AclOperation) -> None:
-    """KafkaError CLUSTER_AUTHORIZATION_FAILED."""
+    """Raise KafkaError CLUSTER_AUTHORIZATION_FAILED unless the operation on the cluster is allowed."""
     if not authorized_on_cluster(ctx, operation):
         raise denial(ErrorCode.CLUSTER_AUTHORIZATION_FAILED)
 
@@ -94,7 +94,7 @@ def denied_names(
     *,
     log_denied: bool = True,
 ) -> frozenset[str]:
-    """The names that the principal may not do it to; each is asked for once."""
+    """Return the names on which the principal may not perform the operation; each is authorized once."""
     authorizer = ctx.broker.authorizer
     if authorizer is None:
         return NONE_DENIED
@@ -134,13 +134,13 @@ def denied_topics(
 
 
 def authorized_for_some(ctx: RequestContext, operation: AclOperation, kind: ResourceType) -> bool:
-    """Decide whether the principal may do it to at least one resource of the type."""
+    """Decide whether the principal may perform the operation on at least one resource of the type."""
     authorizer = ctx.broker.authorizer
     return authorizer is None or authorizer.authorize_by_resource_type(requester_of(ctx), operation, kind)
 
 
 def authorized_operations(ctx: RequestContext, kind: ResourceType, name: str) -> int:
-    """The bits that clients ask for along with a description."""
+    """Authorized operations as bits, for descriptions."""
     authorizer = ctx.broker.authorizer
     if authorizer is None:
         return operation_bits(SUPPORTED_OPERATIONS[kind])

@@ -23,12 +23,12 @@ _INTEGER = re.compile(r"[+-]?[0-9]{1,10}")
 
 
 def broker_id_of(resource_name: str) -> int | None:
-    """The broker that a resource name means, or None where it isn't a number."""
+    """Return the broker id of a resource name; None if it isn't a number."""
     return int(resource_name) if _INTEGER.fullmatch(resource_name) else None
 
 
 def require_on_config(ctx: RequestContext, operation: AclOperation, resource: Resource) -> None:
-    """The right to a topic's configuration is the topic's, all others are the cluster's. KafkaError without it."""
+    """Check the right to a configuration: on the topic for topics, otherwise on the cluster. KafkaError without it."""
     if resource.resource_type == ConfigResourceType.TOPIC:
         if not authorized(ctx, operation, ResourceType.TOPIC, resource.resource_name):
             raise denial(ErrorCode.TOPIC_AUTHORIZATION_FAILED)
@@ -42,7 +42,7 @@ ResourceT = TypeVar("ResourceT", bound=Resource)
 def outcomes(
     resources: list[ResourceT], alter: Callable[[ResourceT], None]
 ) -> Iterable[tuple[ResourceT, KafkaError | None]]:
-    """Each resource altered, or why not. One that is named twice isn't altered at all."""
+    """Alter resources; return the error of each. A resource that is named twice isn't altered."""
     times_named = Counter((resource.resource_type, resource.resource_name) for resource in resources)
     for resource in resources:
         try:
@@ -103,7 +103,7 @@ def check_broker_name(broker: BrokerServices, name: str) -> None:
 
 
 def refuse(resource: Resource) -> None:
-    """Says why a resource that isn't a topic or a broker can't be altered."""
+    """Raise the error for a resource that isn't a topic or a broker."""
     if resource.resource_type == ConfigResourceType.CLIENT_METRICS:
         message = "AlterConfigs is only supported for topics and brokers, but resource type is CLIENT_METRICS"
     else:

@@ -157,8 +157,8 @@ class RequestContext:
         self._send(self, response)
 
     def reply_with(self, build: Callable[P, Answer]) -> Callable[P, None]:
-        """A callback that answers with what `build` makes of its arguments. If that fails, the client is let go:
-        one that waits for an answer that never comes would be worse off."""
+        """Return a callback that answers with the result of `build`. If that fails, the connection is closed, because
+        the client would wait for an answer forever."""
 
         def answer(*args: "P.args", **kwargs: "P.kwargs") -> None:  # quoted: else evaluated each time
             try:
@@ -170,12 +170,12 @@ class RequestContext:
         return answer
 
     def close(self, reason: str) -> None:
-        """Give up on the client."""
+        """Close the connection of the client."""
         self.request.close_connection(reason)
 
     def sent(self, sent_ns: int) -> None:
         """Called when the last byte of the answer has left: only now is it known how long everything took."""
-        self.request.on_sent = None  # it holds this object: without the circle nobody has to collect the garbage
+        self.request.on_sent = None  # it refers to this object: without the circle no garbage collection is needed
         self._timings.record(
             self.header.api_version,
             (self.request.received_ns, self.started_ns, self.handled_ns, self.replied_ns, sent_ns),

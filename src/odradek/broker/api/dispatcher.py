@@ -1,11 +1,11 @@
 """Dispatch of frames to their handlers, and of responses to connections.
 
 The dispatcher is the application of the network threads. A request that can't block runs on the thread that read it;
-others run on handler threads, as do requests that take long to decode. A frame that can't be decoded costs its sender
-the connection, and no other client anything.
+others run on handler threads, as do requests that take long to decode. A frame that can't be decoded closes the
+connection of its sender only.
 
-Until the broker has heard of its cluster it could only tell clients nonsense: before `open`, only what brokers and
-controllers need is served, and everything else waits.
+Before the broker knows its cluster, its answers to clients would be wrong: before `open`, only requests of brokers and
+controllers are served, and all others wait.
 """
 
 import threading
@@ -33,8 +33,8 @@ from odradek.protocol.schema import Request, Response
 
 log = get_logger(__name__)
 
-# What a network thread takes apart itself: the least of a frame's bytes, a produce's records apart, and of its steps,
-# which are 2 ms of it.
+# Limits of requests that a network thread decodes itself: bytes of a frame without records of a produce, and steps, 2
+# ms of work.
 LONG_FRAME_BYTES = 64 << 10
 LONG_PRODUCE_BYTES = 4 << 20
 QUICK_STEPS_MAX = 100_000

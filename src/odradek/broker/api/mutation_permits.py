@@ -7,8 +7,8 @@ from odradek.broker.quotas.client_quotas import QuotaExceeded
 
 
 def permit_for(ctx: RequestContext, *, strict_since: int) -> Callable[[int], None]:
-    """Check of the quota before that number of partitions changes. Versions with THROTTLING_QUOTA_EXCEEDED answer
-    it; clients of older versions are throttled afterwards."""
+    """Return the check of the quota before a number of partitions changes. Versions with THROTTLING_QUOTA_EXCEEDED
+    answer it; clients of older versions are throttled afterwards."""
     mutations, strict = ctx.broker.quotas.mutations, ctx.version >= strict_since
 
     def permit(partitions: int) -> None:

@@ -1,7 +1,7 @@
 """Registry of the handlers by API key, with their versions.
 
-A handler's module is imported with the first request of its API, or by `load_all` some time after the start: a broker
-serves before it has loaded what clients seldom ask for.
+A handler's module is imported with the first request of its API, or by `load_all` some time after the start, so that a
+start doesn't wait for rare requests.
 
 A handler is a function of a request and its context. It returns the response; or LATER, having arranged that
 `context.reply` will be called, with None where the protocol has no answer. A handler that may block (ZooKeeper, fsync,

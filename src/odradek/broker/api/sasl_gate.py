@@ -78,7 +78,7 @@ class SaslGate:
             return True
         state = session.state
         if state is SaslState.FAILED:
-            return True  # it waits for its end: an earlier one would tell of the failure before its time
+            return True  # closing waits for the delay: an earlier end would reveal the failure
         key = int.from_bytes(request.frame[:2], "big")
         if state is SaslState.TOKEN:
             return self._take_token(request, session, key, may_block=may_block)

@@ -7,7 +7,7 @@ from odradek.broker.security.principal import ANONYMOUS
 
 
 def check_connection(ctx: RequestContext) -> None:
-    """KafkaError where the connection doesn't allow such requests.
+    """Raise KafkaError if the connection doesn't allow such requests.
 
     A token must not create tokens, and a connection without an identity has no owner for one.
     """
@@ -21,7 +21,8 @@ def check_connection(ctx: RequestContext) -> None:
 
 
 def token_admin(ctx: RequestContext) -> TokenAdmin:
-    """KafkaError where the connection or the configuration doesn't allow such requests."""
+    """Return the token administration. KafkaError if the connection or the configuration doesn't allow such
+    requests."""
     check_connection(ctx)
     if ctx.broker.security.tokens is None:
         raise KafkaError(ErrorCode.DELEGATION_TOKEN_AUTH_DISABLED)

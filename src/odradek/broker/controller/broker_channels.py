@@ -135,8 +135,8 @@ class _Channel:
             client.abort()
 
     def _merge(self, request: Request) -> bool:
-        """Into the newest of its kind that waits, unless there stands between what may not be overtaken: a StopReplica,
-        or all metadata of the cluster, by which a broker sets aside replicas that are on other brokers."""
+        """Merge into the newest waiting request of its kind, unless a request in between must not be overtaken: a
+        StopReplica, or all metadata of the cluster, by which a broker sets aside replicas that are on other brokers."""
         for i in range(len(self._requests) - 1, -1, -1):
             waiting = self._requests[i]
             if isinstance(waiting, StopReplicaRequest):

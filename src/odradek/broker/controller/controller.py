@@ -128,7 +128,7 @@ class Controller:
         return {} if lifecycle is None else lifecycle.topic_ids()
 
     def submit(self, event: Event) -> None:
-        """Queue a request. Its answer comes on the event thread, where the receiver may only hand it on."""
+        """Queue a request. Its answer comes on the event thread, where the receiver may only pass it on."""
         lifecycle = self._lifecycle
         if lifecycle is None:
             _answer(event, _not_controller())
@@ -258,7 +258,7 @@ class Controller:
         self._queue.drop(lambda item: isinstance(item, _Happened) and item.lifecycle is lifecycle)
 
     def _give_up(self, lifecycle: ControllerLifecycle) -> None:
-        """A take-over that fails is left to another broker, or to another try."""
+        """Resign after a failed take-over: another broker, or another attempt, takes over."""
         self._resign("it could not take over")
         try:
             self._store.election.resign_controller(lifecycle.term)

@@ -68,7 +68,7 @@ class ControllerLifecycle:
             return event
         once = _Once(answer, self._unanswered)
         self._unanswered[once] = None
-        unchecked: Any = event  # of all events, only those that have the field come here
+        unchecked: Any = event  # only events with the field come here
         answered: Event = replace(unchecked, answer=once)
         return answered
 

@@ -49,7 +49,7 @@ class EventQueue(Generic[T]):
             self._changed.notify()
 
     def take(self) -> T:
-        """The next one; waits for it."""
+        """Return the next event; waits for it."""
         with self._changed:
             while True:
                 wait_ms = self._promote_due()

@@ -34,7 +34,7 @@ class ControllerTermRecord:
 
     def effect(self, effect: Effect, brought: Any) -> None:
         if isinstance(brought, dict):
-            brought = dict(brought)  # the decision may go on to change it
+            brought = dict(brought)  # the decision may still change it
         self._records.record(describe_effect, effect, brought, controller_epoch=self._epoch, cause=self._cause)
 
     def failed(self, effect: Effect, error: Exception) -> None:

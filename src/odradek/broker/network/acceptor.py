@@ -1,7 +1,7 @@
 """One listening socket and the thread that empties it: each connection goes to the listener's first processor.
 
-One that comes too often from its address is held, unread, until its time is over, and closed then: who is refused at
-once tries again at once. Of an address with many held ones the kernel drops further attempts (`address_filter`).
+A connection beyond the rate of its address is held, unread, for a time and then closed, because refused clients try
+again at once. If an address has many held connections, the kernel drops its further attempts (`address_filter`).
 """
 
 import select
@@ -42,7 +42,7 @@ class Acceptor:
         make_room: Callable[[], None],
         security: ListenerSecurity | None = None,
     ) -> None:
-        """Binds at once, so that a port that is taken stops the broker's start."""
+        """Bind at once, so that a port in use stops the broker's start."""
         self._listener = listener
         self._settings = settings
         self.placement = placement
@@ -89,7 +89,7 @@ class Acceptor:
                 self._sleeps_in_accept = wait_ms is None
                 self._socket.setblocking(self._sleeps_in_accept)
             if wait_ms is None:
-                self._accept()  # one system call, where a look for arrivals before it would be two or three
+                self._accept()  # one system call; a check for arrivals would make it two or three
                 continue
             arrivals.poll(wait_ms)
             for _ in range(_BURST_MAX):
@@ -142,7 +142,7 @@ class Acceptor:
         self._count += 1
 
     def _refused(self, detail: str) -> None:
-        """One line a second: a client that tries again at once must not fill the log."""
+        """Log refusals, one line a second: a client that tries again at once must not fill the log."""
         self._unlogged += 1
         now = monotonic()
         if now - self._logged_at >= _LOG_INTERVAL_S:
@@ -167,7 +167,7 @@ class Acceptor:
             del self._held_of[host]
 
     def _let_go(self) -> int | None:
-        """Close those whose time is over. Return the milliseconds until the next one's is, None where there is none."""
+        """Close held connections whose time is over. Return the milliseconds until the next one; None without any."""
         if not self._held and self._filter.next_end is None:
             return None
         now = monotonic()

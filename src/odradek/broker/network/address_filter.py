@@ -74,14 +74,14 @@ class AddressFilter:
         self._is_usable = True
 
     def drop(self, address: str, until: float) -> None:
-        """Drop its attempts until this time. Where that can't be, nothing changes."""
+        """Drop the attempts of an address until this time. If the kernel can't do that, nothing changes."""
         if not self._is_usable or address in self._until or len(self._until) >= ADDRESSES_MAX:
             return
         self._until[address] = until
         self._attach()
 
     def end(self, now: float) -> None:
-        """Let those attempt again whose time is over."""
+        """Allow attempts of addresses whose time is over."""
         over = [address for address, until in self._until.items() if until <= now]
         if over:
             for address in over:

@@ -109,7 +109,7 @@ class ConnectionQuotas:
         return self._failed_logins.connected(host, now_ms)
 
     def login_failed(self, host: str) -> None:
-        """Count a connection whose client never logged in: a handshake costs as much as a wrong password."""
+        """Count a connection that ended without a login: a handshake costs as much as a wrong password."""
         if self._failed_logins is not None:
             self._failed_logins.failed(host, int(monotonic() * 1000))
 

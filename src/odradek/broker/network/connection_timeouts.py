@@ -30,7 +30,7 @@ class ConnectionSetups:
         self._by_address: dict[str, dict[Connection, None]] = {}  # each in the order of arrival
 
     def add(self, connection: "Connection", deadline_ns: int) -> "Connection | None":
-        """Gives the connection that has to be closed for it, if any. Those that are done are forgotten."""
+        """Add a connection. Return the one that has to be closed for it, if any. Finished ones are removed."""
         connection.setup_deadline_ns = deadline_ns
         self._by_address.setdefault(connection.client_host, {})[connection] = None
         self._count += 1
@@ -51,7 +51,7 @@ class ConnectionSetups:
                 del self._by_address[connection.client_host]
 
     def of(self, address: str) -> "list[Connection]":
-        """Connections from there that are not authenticated yet."""
+        """Return the connections of an address that are not authenticated yet."""
         return [connection for connection in self._by_address.get(address, ()) if connection.setup_deadline_ns]
 
 
@@ -70,7 +70,7 @@ class ConnectionTimeouts:
         self.next_look_ns = NEVER_NS
 
     def connected(self, connection: "Connection", now_ns: int) -> "Connection | None":
-        """Gives a connection that has to be closed, because too many are not authenticated yet."""
+        """Return a connection that has to be closed, because too many are not authenticated yet."""
         self._look_by(now_ns + self._idle_ns)
         if not connection.is_secured:
             return None
@@ -78,11 +78,11 @@ class ConnectionTimeouts:
         return self._setups.add(connection, now_ns + self._unfinished_ns)
 
     def taken_over(self, connection: "Connection") -> None:
-        """A connection came from another processor, long after its first frame."""
+        """Take a connection of another processor, long after its first frame."""
         self._look_by(connection.last_active_ns + self._idle_ns)
 
     def left(self, connection: "Connection") -> None:
-        """A connection is closed, or another processor's."""
+        """Remove a connection that is closed or moved."""
         self._setups.remove(connection)
 
     def closed(self, connection: "Connection") -> "list[Connection]":
@@ -91,11 +91,11 @@ class ConnectionTimeouts:
         return self._setups.of(connection.client_host) if connection.held_up_others else []
 
     def reserved(self, now_ns: int) -> None:
-        """Memory was set aside for a frame."""
+        """Note that memory was reserved for a frame."""
         self._look_by(now_ns + self._unfinished_ns)
 
     def read_from(self, connection: "Connection", now_ns: int, *, complete: bool) -> None:
-        """Bytes came from a client whose first frame, or its first since the login, had not ended yet."""
+        """Note bytes of a client whose first frame, or its first since the login, is incomplete."""
         if complete:
             connection.first_frame_began_ns = None
         elif connection.first_frame_began_ns == 0:
@@ -103,7 +103,7 @@ class ConnectionTimeouts:
             self._look_by(now_ns + self._unfinished_ns)
 
     def overdue(self, connections: "Iterable[Connection]", now_ns: int) -> "list[tuple[Connection, str]]":
-        """Return the connections whose time is up, with the reason. Finds when the next one's will be."""
+        """Return the connections whose time is up, with the reason, and compute the next time."""
         self.next_look_ns = NEVER_NS
         over = []
         for connection in connections:

@@ -24,7 +24,7 @@ class FrameMemory:
         self.held_bytes = 0
 
     def reserve(self, connection: "Connection", now_ns: int) -> bool:
-        """Set the memory for the unfinished frame aside, all of it, so that what has begun can end; if there is any."""
+        """Reserve all of the memory for the unfinished frame, if possible, so that it can be completed."""
         size = connection.reader.frame_size
         if not self._shared.has_room_for(size):
             return False
@@ -50,7 +50,7 @@ class FrameMemory:
         request.held_bytes = 0
 
     def give(self, taker: "FrameMemory", connection: "Connection") -> None:
-        """Leave to another processor what is held for a connection without unread frames."""
+        """Pass the memory of a connection without unread frames to another processor."""
         held_bytes = sum(request.held_bytes for request in connection.unanswered)
         self.held_bytes -= held_bytes
         taker.held_bytes += held_bytes

@@ -3,7 +3,7 @@
 A frame is four bytes of size (big-endian) and that many bytes. Small frames are read many at a time into the
 processor's scratch buffer and copied out, each into a buffer of its own. A frame that is cut by the end of what has
 arrived gets its own buffer at once and the rest is received straight into it; the buffer is a few times as large as the
-bytes that came, so that a size that nobody backs with bytes costs nothing, and nearly every frame is copied once.
+received bytes, so that a false size costs nothing, and nearly every frame is copied once.
 
 From a client that has sent a large frame the size is received first, and then the frame into its own buffer: a system
 call more, and no byte is copied.
@@ -23,7 +23,7 @@ _LARGE_MAX = 1 << 20  # up to this size of large frames, a further receive costs
 
 
 class InvalidFrame(Exception):
-    """The client sends what can't be a frame; the message says what."""
+    """The client sends an invalid frame; the message has the fault."""
 
 
 class EndOfStream(Exception):

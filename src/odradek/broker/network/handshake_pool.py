@@ -67,7 +67,7 @@ class HandshakePool:
 
     def _take(self) -> tuple[str, Step] | None:
         """Wait for a step. An address that has reached its number goes on when one of its steps ends: on the thread
-        that ended it, so nobody has to be woken."""
+        that ended it, so no other thread has to be woken."""
         with self._changed:
             while not self._stopped:
                 for address, steps in self._waiting.items():

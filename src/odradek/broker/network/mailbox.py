@@ -43,16 +43,16 @@ class Mailbox:
             self.run_posted()
 
     def close(self) -> None:
-        """Carry out the posts that are left, for the owner that ends. Each is carried out once."""
+        """Carry out the remaining posts at the end of the owner. Each is carried out once."""
         self.is_closed = True
         self.run_posted()
 
     def acknowledge(self) -> None:
-        """The owner has seen that `fd` is readable."""
+        """Reset the wake-up after the owner has seen that `fd` is readable."""
         os.eventfd_read(self.fd)
 
     def run_posted(self) -> None:
-        """The owner does what has been posted so far; what fails is logged and ends nothing else."""
+        """Carry out the actions posted so far. A failure is logged and doesn't affect the others."""
         for _ in range(len(self.posts)):
             try:
                 action, arguments = self.posts.popleft()

@@ -21,7 +21,7 @@ _RUN_BYTES = 256 << 10
 
 
 class SliceTruncated(Exception):
-    """The file ends before the slice does: the answer that was promised can't be given."""
+    """The file ends before the slice: the answer can't be completed."""
 
 
 class ByteSink(Protocol):
@@ -103,7 +103,7 @@ class Outbox:
         return True
 
     def _send_next(self) -> bool:
-        """Send what the queue begins with. False: the socket took a part of it."""
+        """Send the begin of the queue. False: the socket took a part of it."""
         head = self._queue[0]
         return self._send_slice(head) if _goes_by_sendfile(head) else self._send_run()
 

@@ -1,10 +1,10 @@
 """Placement of a listener's connections: light ones share its first processor, heavy ones are spread over the others.
 
-One interpreter runs one thread at a time. Threads that have little to do for each request spend their time waiting for
-each other; one thread that serves them all waits for nobody. Large requests and answers are copied by the kernel, in
-which other threads run, and may wait for a disk. So a connection begins on the first processor, leaves it when most of
-its requests and answers are large, and returns when most of them are small. A follower with a few large answers among
-many small ones stays: its fetches complete the writes of clients, which are served there.
+One interpreter runs one thread at a time. Threads with little work per request spend their time waiting for each other;
+one thread that serves them all doesn't wait. Large requests and answers are copied by the kernel, in which other
+threads run, and may wait for a disk. So a connection begins on the first processor, leaves it when most of its requests
+and answers are large, and returns when most of them are small. A follower with a few large answers among many small
+ones stays: its fetches complete the writes of clients, which are served there.
 """
 
 from collections.abc import Sequence

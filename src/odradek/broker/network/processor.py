@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 log = get_logger(__name__)
 
-_EVENTS_MAX = 64  # of one look at the selector, which allocates room for all of them
+_EVENTS_MAX = 64  # of one call of the selector, which allocates room for all of them
 
 
 class Processor:
@@ -195,7 +195,7 @@ class Processor:
             self._mailbox.wake()
         return True
 
-    # -- the holder of the turn, from here to the end
+    # -- the holder of the turn: all methods below
 
     def _run(self) -> None:
         self._thread_ident = get_ident()
@@ -279,8 +279,8 @@ class Processor:
     # moving
 
     def _move_misplaced(self) -> None:
-        """Give each away, if it can leave and its taker sleeps; else its next answer asks again. Nothing that this
-        thread has begun uses them any more."""
+        """Move each connection if it can move and its taker sleeps; otherwise its next answer tries again. No work in
+        progress of this thread uses them any more."""
         writer = self._writer
         misplaced, writer.misplaced = writer.misplaced, []
         for connection in misplaced:
@@ -291,8 +291,7 @@ class Processor:
                 taker._do_if_asleep(taker._take_over, connection, self)
 
     def _take_over(self, connection: Connection, giver: "Processor") -> None:
-        """Take a connection, on the giver's thread, which holds both turns. What was posted to the giver for it is
-        passed on when it is carried out there."""
+        """Take a connection, on the giver's thread, which holds both turns. The giver passes later posts for it on."""
         giver._epoll.unregister(connection.fd)
         del giver._connections[connection.fd]
         giver._timeouts.left(connection)

@@ -1,4 +1,4 @@
-"""Watch over the reads of TLS connections, of which one must not last.
+"""Watch over the reads of TLS connections, which must not last long.
 
 OpenSSL returns from a read when it has data for its caller or nothing has come. A client that sends messages of the
 protocol alone, KeyUpdate in TLS 1.3 or renegotiations in 1.2, which are refused, as fast as they are handled, keeps its

@@ -65,5 +65,5 @@ class InboundRequest:
         self.connection.owner.mute(self.connection, monotonic_ns() + ms * 1_000_000)
 
     def close_connection(self, reason: str) -> None:
-        """Give up on the client: nothing more is read from it or sent to it. Any thread."""
+        """Close the connection: nothing more is read from the client or sent to it. Any thread."""
         self.connection.owner.close(self.connection, reason)

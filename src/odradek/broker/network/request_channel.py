@@ -18,7 +18,7 @@ log = get_logger(__name__)
 
 class Waiter(Protocol):
     def retry(self) -> None:
-        """There is room again. Called from any thread; it may be gone by the time of the next offer."""
+        """Called when there is room again, on any thread; the room may be gone at the next offer."""
 
 
 class RequestChannel:

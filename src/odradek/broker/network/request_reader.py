@@ -96,7 +96,7 @@ class RequestReader:
     def read(self, connection: Connection) -> None:
         """Receive once, and begin the requests that are complete."""
         if not self._may_read(connection):
-            # Only now, because most of the time nothing comes while it may not be read, and that costs nothing.
+            # Checked here, because mostly nothing comes while reading is not allowed, and that costs nothing.
             self._set_interest(connection, connection.interest & ~READABLE)
             return
         reader = connection.reader
@@ -130,7 +130,7 @@ class RequestReader:
                 self._begin_unread(connection)
 
     def go_on(self, connection: Connection) -> None:
-        """Go on with a connection that may have had to wait and need not any more: its answers were sent."""
+        """Continue with a connection that may have waited for its answers, which are sent now."""
         if connection.unread:
             if self._may_begin(connection):
                 self.resumable.append(connection)
@@ -138,7 +138,7 @@ class RequestReader:
             self._restore_reading(connection)
 
     def resume(self, send_answers: Callable[[], None]) -> None:
-        """Go on with connections that had to wait and need not any more; answers are sent after each."""
+        """Continue with connections that no longer have to wait; answers are sent after each."""
         resumable, self.resumable = self.resumable, []
         starved, self.starved = self.starved, []
         for connection in resumable:
@@ -161,7 +161,7 @@ class RequestReader:
         return look_ns if look_ns < unmute_ns else unmute_ns
 
     def offer_refused(self) -> None:
-        """Offer the handlers what their queue had no room for."""
+        """Offer refused requests to the handlers again."""
         while self._refused and self._channel.offer(self._refused[0], self._waiter):
             self._refused.popleft()
 
@@ -221,7 +221,7 @@ class RequestReader:
         while unread and self._may_begin(connection) and not connection.closed:
             self._begin_request(connection, unread.popleft())
             if unread and monotonic_ns() > turn_ends_ns:
-                if not connection.dirty:  # else it goes on once its answers are sent
+                if not connection.dirty:  # otherwise it continues when its answers are sent
                     self.resumable.append(connection)
                 return
 

@@ -110,7 +110,7 @@ class SocketServer:
             log.info("listening", listener=name, port=acceptor.port)
 
     def reconfigure(self, settings: ServerSettings) -> None:
-        """Limits and numbers of threads may differ. Connections of a thread that is too many are closed."""
+        """Apply new limits and numbers of threads. Connections of a removed thread are closed."""
         with self._resizing:
             if self._stopped:
                 return
@@ -180,7 +180,7 @@ class SocketServer:
         )
 
     def _make_room(self) -> None:
-        """A protected listener has taken one more than there may be: a client of another listener has to go."""
+        """Close a connection of another listener, because a protected listener has accepted one above the limit."""
         max(self._unprotected, key=lambda processor: processor.connections).close_least_recently_active()
 
     def _connection_closed(self, connection: Connection) -> None:

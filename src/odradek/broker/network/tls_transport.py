@@ -196,7 +196,7 @@ class TlsTransport:
         with self._changing:
             self._is_closed = True
             if self._is_stepping:
-                self._disconnect()  # else a client that goes on and on would keep the thread of the step
+                self._disconnect()  # otherwise a client that never stops would block the thread of the step
                 return
         self._close()
 
@@ -223,7 +223,7 @@ class TlsTransport:
             if not self._arrived():
                 self._tls.unwrap()
         finally:
-            detach(self._tls)  # else a client that still sends would not be notified
+            detach(self._tls)  # otherwise a client that still sends would not be notified
 
     def _arrived(self) -> int:
         """Return the bytes that the kernel has for the connection."""
@@ -289,7 +289,7 @@ class TlsOutbox(Outbox):
 
     def send(self) -> bool:
         if self._transport.wants_write:
-            self._transport.do_step()  # the rest of what a step has made; what follows waits for the client
+            self._transport.do_step()  # the rest of a step's output; later output waits for the client
             try:
                 self._transport.end_step()
             except BlockingIOError:

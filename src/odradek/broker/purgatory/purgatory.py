@@ -19,7 +19,7 @@ K = TypeVar("K", bound=Hashable)
 
 
 class DelayedOperation(Timer):
-    """An operation to be done as soon as it can be, and at the latest when `delay_ms` are over."""
+    """An operation that completes as soon as possible, at the latest after `delay_ms`."""
 
     __slots__ = ("_claim", "_home", "_keys")
 
@@ -45,14 +45,14 @@ class DelayedOperation(Timer):
         """Perform the operation. Runs exactly once, on the thread that completed it."""
 
     def on_expiration(self) -> None:
-        """Runs after `on_complete`, if it was the time that completed it."""
+        """Runs after `on_complete`, if the timeout completed the operation."""
 
     @property
     def completed(self) -> bool:
         return self._claim.locked()
 
     def force_complete(self) -> bool:
-        """Complete it now, unless it is. True for exactly one caller."""
+        """Complete the operation now, unless it is complete. True for exactly one caller."""
         if not self._claim.acquire(blocking=False):
             return False
         home = self._home
@@ -84,7 +84,7 @@ class Purgatory(Generic[K]):
         return len(self._watched)
 
     def try_complete_else_watch(self, operation: DelayedOperation, keys: Iterable[K]) -> bool:
-        """Complete the operation, or let it wait for its keys and its time. Answers whether it is complete."""
+        """Complete the operation, or let it wait for its keys and its time. Return whether it is complete."""
         return operation.try_complete() or self.watch(operation, keys)
 
     def watch(self, operation: DelayedOperation, keys: Iterable[K]) -> bool:

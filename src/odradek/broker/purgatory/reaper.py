@@ -48,7 +48,7 @@ class ExpirationReaper:
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop expiring. What waits, waits on."""
+        """Stop expiring. Waiting timers stay."""
         with self._lock:
             self._stopped = True
             self._earlier.notify()
@@ -56,12 +56,12 @@ class ExpirationReaper:
             self._thread.join()
 
     def add(self, timer: Timer) -> bool:
-        """False: its time is up already."""
+        """Add a timer. False: its time is up already."""
         now_ms = self._clock.monotonic_ms()
         deadline_ms = timer.deadline_ms = now_ms + timer.delay_ms
         with self._lock:
             if not self._wheel:
-                self._wheel.advance_clock(now_ms)  # it may have stood still for long
+                self._wheel.advance_clock(now_ms)  # the clock of the wheel may be far behind
             if timer.delay_ms <= 0 or not self._wheel.add(timer):
                 return False
             if self._sleeps_until_ms is None or deadline_ms < self._sleeps_until_ms:
@@ -90,7 +90,7 @@ class ExpirationReaper:
             self.expire_due()
 
     def _sleep_until_due(self) -> bool:
-        """False: it has been stopped."""
+        """Sleep until the next timer is due. False: the reaper was stopped."""
         with self._lock:
             while not self._stopped:
                 due_ms = self._sleeps_until_ms = self._wheel.next_due_ms()

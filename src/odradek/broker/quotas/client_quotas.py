@@ -22,7 +22,7 @@ from odradek.broker.quotas.core.token_bucket import TokenBucket
 log = get_logger(__name__)
 
 ACCOUNTS_MAX = 10_000
-"""Client ids are whatever clients say: beyond so many, those that are idle are forgotten, and then the oldest."""
+"""Number of accounts in memory: beyond it, idle ones are dropped, then the oldest. Clients choose their ids freely."""
 THROTTLE_MS_MAX = 2**31 - 1
 
 Configs = Mapping[str, Mapping[str, str]]
@@ -60,7 +60,7 @@ class Accounts(Generic[AccountT]):
 
 
 class Quota(Generic[AccountT]):
-    """Limits of one kind, and the accounts of those whom they hold for."""
+    """Limits of one kind, and the accounts of their entities."""
 
     def __init__(self, key: str, windows: int, window_ms: int, clock: Clock) -> None:
         self.key = key
@@ -146,7 +146,7 @@ class MutationQuota(Quota[TokenBucket]):
             return [(entity, bucket.tokens(now_ms)) for entity, bucket in self._accounts.items()]
 
     def _bucket(self, limit: Limit, now_ms: int) -> TokenBucket:
-        """Another limit begins with another bucket: it is as large as its limit allows."""
+        """Return the bucket; a changed limit begins with a new bucket of its size."""
         found = self._accounts.of(limit.entity)
         if found is not None and found.rate == limit.rate:
             return found

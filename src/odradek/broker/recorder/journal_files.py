@@ -35,7 +35,7 @@ class JournalFiles:
     # --- the directories -----------------------------------------------------------------------------------------
 
     def abandon(self, directory: Path) -> None:
-        """Called by any thread: the directory has failed, and nothing more is to be written in or below it."""
+        """Stop using a failed directory and directories below it. Any thread."""
         self._abandoned.update(known for known in self._directories if known == directory or directory in known.parents)
 
     @property
@@ -80,7 +80,7 @@ class JournalFiles:
             seq = max((entry.seq for entry in entries), default=_first_seq(path))
             if seq >= last_seq:
                 last_seq, self._path, failed = seq, path, _failed_before(entries)
-        with suppress(OSError):  # it may be read and not be written: the journal goes on in another directory
+        with suppress(OSError):  # it may be readable and not writable: the journal continues in another directory
             self.reopen()
         return last_seq, [directory for directory in missing if str(directory) not in failed]
 
@@ -152,7 +152,7 @@ class JournalFiles:
     # --- the others ----------------------------------------------------------------------------------------------
 
     def _own_files(self) -> tuple[list[Path], list[Path]]:
-        """Oldest first; and the directories that can't be looked into."""
+        """Return the files, oldest first, and the unreadable directories."""
         found: list[tuple[tuple[int, int], Path]] = []
         missing = [directory for directory in self._directories if directory in self._abandoned]
         for directory in self._live():

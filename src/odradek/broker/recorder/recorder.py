@@ -55,7 +55,7 @@ class Records(Protocol):
     ) -> RecordedEvent | None:
         """`describe(*subject)` is called later, on another thread: what it reads must not change any more.
 
-        What is returned can be given as the cause of what follows.
+        The result can be given as the cause of later entries.
         """
 
     def directory_failed(self, directory: Path) -> None:
@@ -213,7 +213,7 @@ class Recorder:
                     event.seq = self._seq
                 yield line
         except Exception:
-            # an entry that can't be described is a fault of ours, and no reason to lose the others
+            # an entry that can't be formatted is our bug, and must not cost the others
             log.exception("flight recorder entry lost", what=event.describe.__name__)
             with self._lock:
                 self._drop(event.time_ms)
@@ -284,7 +284,7 @@ class Recorder:
         try:
             self._files.begin(last + 1 - len(unwritten), content, elsewhere=failure is not None)
         except OSError as error:
-            self._seq = last  # the picture is no entry that anybody misses
+            self._seq = last  # a lost picture is not a lost event
             self._report_failure(failure or error)
             return False
         self._wrote()
@@ -301,7 +301,7 @@ class Recorder:
         self._failing = False
 
     def _report_failure(self, error: OSError) -> None:
-        """Tried again with the next entries."""
+        """Log the failure; writing is tried again with the next entries."""
         self._files.close()
         if not self._failing:
             log.warning("flight recorder can't write, entries are dropped", error=str(error))

@@ -22,7 +22,7 @@ _BASE_OFFSET = Struct(">q")
 class CommittedLog:
     def __init__(self, log: PartitionLog, checkpointed_high_watermark: int) -> None:
         self.log = log
-        self.epoch_start_offset: int | None = None  # where a leader's log ended when its epoch began
+        self.epoch_start_offset: int | None = None  # end of the leader's log when its epoch began
         self.set_high_watermark(min(max(checkpointed_high_watermark, log.log_start_offset), log.log_end_offset))
 
     def set_high_watermark(self, offset: int) -> None:
@@ -36,7 +36,7 @@ class CommittedLog:
     # ---- reading
 
     def last_stable_offset(self, watermark: int) -> int:
-        """The end of what a read_committed consumer may see: no transaction before it is still open. Retention may
+        """Return the end for read_committed consumers: no transaction before it is open. Retention may
         have deleted the beginning of an open one."""
         log = self.log
         unstable = log.producers.transactions.first_unstable_offset
@@ -50,7 +50,7 @@ class CommittedLog:
         return start is None or start <= self.high_watermark
 
     def visible_end(self, isolation: int) -> int:
-        """The end of what a consumer may see."""
+        """Return the end for consumers."""
         watermark = self.high_watermark
         return self.last_stable_offset(watermark) if isolation == READ_COMMITTED else watermark
 
@@ -59,7 +59,7 @@ class CommittedLog:
         # The watermark first: bytes below it are in the file already, so whatever is read after is there.
         log, watermark = self.log, self.high_watermark
         stable = self.last_stable_offset(watermark)
-        if offset == (stable if isolation == READ_COMMITTED else watermark):  # as of most fetches that wait
+        if offset == (stable if isolation == READ_COMMITTED else watermark):  # the case of most waiting fetches
             return FetchedPartition(None, watermark, stable, log.log_start_offset)
         if isolation == READ_COMMITTED:
             found, aborted = log.read_committed(offset, max_bytes, upper_bound=stable, min_one_batch=min_one_batch)
@@ -70,7 +70,7 @@ class CommittedLog:
     # ---- a follower writes what it fetched
 
     def append_fetched(self, records: memoryview, high_watermark: int, log_start_offset: int) -> AppendResult:
-        """Write what the leader sent, and take over its watermark and log start as far as this log has them."""
+        """Write batches of the leader, and take over its watermark and log start as far as this log has them."""
         self._maybe_start_before(records)
         log = self.log
         result = log.append_as_follower(records)
@@ -91,7 +91,7 @@ class CommittedLog:
             self.start_over_at(base_offset)
 
     def truncate_to(self, offset: int) -> None:
-        """Drop what the leader doesn't have."""
+        """Drop records that the leader doesn't have."""
         self.log.truncate_to(offset)
         self.set_high_watermark(min(self.high_watermark, self.log.log_end_offset))
 
@@ -103,7 +103,7 @@ class CommittedLog:
     # ---- deletion of records
 
     def delete_before(self, offset: int) -> int:
-        """Advance the log start to the offset, -1: to the high watermark. Answers where it starts now."""
+        """Advance the log start to the offset (-1: to the high watermark), and return the new start."""
         if not self.log.config.deletes:
             raise KafkaError(
                 ErrorCode.POLICY_VIOLATION,

@@ -13,7 +13,7 @@ PIECE_BYTES = 1 << 20
 _THROTTLED_MS = 100
 _AGAIN_MS = 10
 _HELD_MS_MAX = 50
-_REST_SHARE = 4  # of the time that a piece took while the writers waited, they get the fourth part for themselves
+_REST_SHARE = 4  # after a piece for which writers waited, they get a quarter of that time for themselves
 
 log = get_logger(__name__)
 
@@ -106,7 +106,7 @@ class DirectoryMove:
         return (now_ms - began_ms) // _REST_SHARE
 
     def _finish(self) -> int | None:
-        if not self._is_prepared:  # which takes its time: what is to do then is to be looked at again
+        if not self._is_prepared:  # which takes time: decide again after it
             self._logs.moves.prepare_to_finish(self.tp)
             self._is_prepared = True
             return 0

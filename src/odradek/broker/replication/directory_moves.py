@@ -153,7 +153,7 @@ class DirectoryMoves:
         return move.retry_ms
 
     def _take(self) -> DirectoryMove | None:
-        """The next move in turn. None: there is nothing left to do for this thread."""
+        """Take the next move in turn. None: no move is left for this thread."""
         with self._changed:
             while not self._stopping and (self._moves or self._due):
                 wait_ms = self._due[0][0] - self._clock.monotonic_ms() if self._due else None

@@ -93,7 +93,7 @@ class Partition:
     # ---- roles
 
     def become_leader(self, directive: PartitionDirective) -> bool:
-        """Lead from the end of the own log in a new epoch. Answers whether it didn't lead before."""
+        """Lead from the end of the own log in a new epoch. Return whether it didn't lead before."""
         state = directive.state
         with self.lock:
             now_ms = self._clock.monotonic_ms()
@@ -112,7 +112,7 @@ class Partition:
             return is_new
 
     def become_follower(self, directive: PartitionDirective) -> bool:
-        """Follow in a new epoch, with or without a leader. Answers whether it led before."""
+        """Follow in a new epoch, with or without a leader. Return whether it led before."""
         with self.lock:
             led = self.is_leader
             self.leader_id = directive.state.leader
@@ -159,8 +159,8 @@ class Partition:
     # ---- the leader writes
 
     def check(self, records: memoryview, *, acks: int, api_version: int, budget: CheckBudget) -> CheckedRecords:
-        """Check a producer's batches for the append, or raise KafkaError. Under no lock: what is long about a batch
-        must not hold up those who write to the same partition."""
+        """Check a producer's batches for the append, or raise KafkaError. Without the lock: long checks must not delay
+        other writers of the partition."""
         if self.leader_id != self._broker_id or (
             acks == -1 and len(self.followers.isr) < self.log.config.min_insync_replicas
         ):
@@ -176,7 +176,7 @@ class Partition:
         may_begin_anywhere: bool = True,
         guard: VerificationGuard | None = None,
     ) -> Appended:
-        """Write what `check` answered for so many bytes. KafkaError says why nothing was written."""
+        """Write checked records of this size. KafkaError has the reason if nothing was written."""
         with self.lock:
             if self.leader_id != self._broker_id or (
                 acks == -1 and len(self.followers.isr) < self.log.config.min_insync_replicas
@@ -357,13 +357,13 @@ class Partition:
     def append_fetched(
         self, records: memoryview, *, leader_epoch: int, high_watermark: int, log_start_offset: int
     ) -> AppendResult:
-        """Write what the leader of this epoch sent, and take over its watermark and log start as far as it has them."""
+        """Write batches of the leader of this epoch; take over its watermark and log start up to the own log end."""
         with self.lock:
             self._check_follows(leader_epoch)
             return self.committed.append_fetched(records, high_watermark, log_start_offset)
 
     def truncate_to(self, offset: int, *, leader_epoch: int) -> None:
-        """Drop what the leader of this epoch doesn't have."""
+        """Drop records that the leader of this epoch doesn't have."""
         with self.lock:
             self._check_follows(leader_epoch)
             self.committed.truncate_to(offset)
@@ -381,7 +381,7 @@ class Partition:
     # ---- configuration and deletion
 
     def update_config(self, config: LogConfig) -> bool:
-        """Answers whether more is committed now: fewer replicas may have to be in sync."""
+        """Apply a configuration. Return whether more is committed: min.insync.replicas may be lower now."""
         with self.lock:
             self.log.update_config(config)
             self._rules = batch_rules(config)

@@ -135,7 +135,7 @@ class PartitionTable:
         if transaction is None:
             return self._write_all(batches, checked, acks, timeout_ms, refused, done, answered=written)
         partitions = [found[0] for found in checked if not isinstance(found, KafkaError) and _is_transactional(found)]
-        if self.transactions.are_open(transaction, partitions):  # as for all batches of a transaction but the first
+        if self.transactions.are_open(transaction, partitions):  # true of all batches of a transaction but the first
             return self._write_all(batches, checked, acks, timeout_ms, refused, done, answered=written)
         write = partial(self._write_all, batches, checked, acks, timeout_ms, refused, done)
         return self.transactions.submit(TransactionalAppend(transaction, partitions, len(batches), write, done))
@@ -340,7 +340,8 @@ class PartitionTable:
     def delete_records(
         self, offsets: Mapping[TopicPartition, int], *, timeout_ms: int, done: Callable[[DeleteOutcomes], None]
     ) -> None:
-        """Let logs start later. `done` is called exactly once: when all live replicas do, or when the time is up."""
+        """Advance log starts. `done` is called exactly once: when all live replicas have done it, or when the time is
+        up."""
         outcomes: DeleteOutcomes = {}
         awaited: dict[TopicPartition, tuple[Partition, int]] = {}
         for tp, offset in offsets.items():
@@ -360,7 +361,7 @@ class PartitionTable:
         self._deletes.check_and_complete(tp)
 
     def follow_up(self, tp: TopicPartition, advance: Advance) -> None:
-        """Do what follows from what a partition has just learnt."""
+        """Carry out the effects of a partition's change."""
         if advance.committed:
             self._produces.check_and_complete(tp)
             self._fetches.check_and_complete(tp)

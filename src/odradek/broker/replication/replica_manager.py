@@ -92,7 +92,7 @@ class ReplicaManager:
         self._roles = threading.Lock()
         self._unreachable: dict[TopicPartition, PartitionDirective] = {}  # followed as soon as the leader is known
 
-    # ---- what the controller asks
+    # ---- requests of the controller
 
     def become(
         self,
@@ -102,7 +102,8 @@ class ReplicaManager:
         controller_id: int,
         controller_epoch: int,
     ) -> dict[TopicPartition, ErrorCode]:
-        """Lead and follow what the controller says. KafkaError when it is the controller no longer."""
+        """Carry out a LeaderAndIsr: lead and follow partitions. KafkaError if the sender is no longer the
+        controller."""
         effects = _Effects()
         try:
             with self._roles:
@@ -130,7 +131,7 @@ class ReplicaManager:
         controller_id: int = -1,
         controller_epoch: int | None = None,
     ) -> dict[TopicPartition, ErrorCode]:
-        """Copy and lead these no more; with `delete`, their files go too. KafkaError as for `become`."""
+        """Stop replicas; with `delete`, delete their logs too. KafkaError as for `become`."""
         effects = _Effects()
         with self._roles:
             if controller_epoch is not None:
@@ -297,7 +298,7 @@ class ReplicaManager:
     def _is_alive(self, broker_id: int) -> bool:
         return broker_id in self._metadata.image.brokers
 
-    # ---- what changes by itself
+    # ---- periodic checks and failures
 
     def update_config(self, tps: Iterable[TopicPartition], config: TopicConfig) -> None:
         for tp in tps:
@@ -339,7 +340,7 @@ class ReplicaManager:
             self._follow(list(self._unreachable.values()))
 
     def delete_expired(self) -> None:
-        """Retention: whole segments that are too old or too many, never beyond the high watermark."""
+        """Delete expired segments of all logs, never beyond the high watermark."""
         for tp, partition in self._table.partitions.copy().items():
             try:
                 with partition.lock:

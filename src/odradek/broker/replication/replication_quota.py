@@ -35,7 +35,7 @@ class ReplicationRate:
 
 
 class Throttle:
-    """One side of it: its rate, and the partitions that it holds back."""
+    """Throttle of one side: its rate, and the throttled partitions."""
 
     def __init__(self, broker_id: int, rate: ReplicationRate) -> None:
         self.limit = UNLIMITED

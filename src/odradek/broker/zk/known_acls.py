@@ -49,7 +49,7 @@ class KnownAcls:
         self.refresh, self.stop = self._follower.refresh, self._follower.stop
 
     def start(self) -> None:
-        """Reads everything, and listens from then on."""
+        """Read all ACLs, and follow changes from then on."""
         self._session.ensure_paths(ACL_ROOTS)
         self._catch_up(everything=True)
         self._follower.start()

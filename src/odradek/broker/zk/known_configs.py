@@ -39,7 +39,7 @@ class KnownConfigs:
         self.refresh, self.stop = self._follower.refresh, self._follower.stop
 
     def start(self, on_change: OnChange) -> None:
-        """Reads everything, and tells `on_change` of each change from then on."""
+        """Read all configurations, and call `on_change` for each change from then on."""
         self._on_change = on_change
         self._catch_up(everything=True, tell=False)
         self._follower.start()

@@ -13,7 +13,7 @@ from odradek.base.config.support import NO_EFFECTS, REFUSALS, Support
 
 @cache
 def broker_documentation() -> dict[str, str]:
-    """Documentation of every key of server.properties: its description, and how this broker differs."""
+    """Documentation of every key of server.properties: its description, and the differences of this broker."""
     return {
         name: f"{text}{_support(STATIC_KEYS[name])}{_deviation(name)}" for name, text in broker_descriptions().items()
     }

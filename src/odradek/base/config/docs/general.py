@@ -1,4 +1,4 @@
-"""About the broker itself, its topics, quotas and metrics."""
+"""Documentation of the broker itself, its topics, quotas and metrics."""
 
 TEXT = """
 alter.config.policy.class.name

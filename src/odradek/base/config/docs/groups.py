@@ -1,4 +1,4 @@
-"""About consumer groups, producer ids and transactions."""
+"""Documentation of consumer groups, producer ids and transactions."""
 
 TEXT = """
 group.initial.rebalance.delay.ms

@@ -1,4 +1,4 @@
-"""About keys that Kafka doesn't document."""
+"""Documentation of keys that Kafka doesn't document."""
 
 TEXT = """
 group.consumer.migration.policy

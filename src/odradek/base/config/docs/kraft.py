@@ -1,4 +1,4 @@
-"""About KRaft mode and what only KRaft clusters have."""
+"""Documentation of KRaft mode and features of KRaft clusters."""
 
 TEXT = """
 alter.config.policy.kraft.compatibility.enable

@@ -1,4 +1,4 @@
-"""About the log on disk."""
+"""Documentation of the log on disk."""
 
 TEXT = """
 compression.gzip.level

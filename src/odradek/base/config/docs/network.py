@@ -1,4 +1,4 @@
-"""About listeners, sockets and connections."""
+"""Documentation of listeners, sockets and connections."""
 
 TEXT = """
 advertised.listeners

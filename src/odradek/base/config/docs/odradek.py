@@ -1,4 +1,4 @@
-"""About the keys that Kafka doesn't have."""
+"""Documentation of the keys that Kafka doesn't have."""
 
 TEXT = """
 odradek.audit.dir

@@ -1,4 +1,4 @@
-"""About followers, leaders and the controller."""
+"""Documentation of followers, leaders and the controller."""
 
 TEXT = """
 auto.leader.rebalance.enable

@@ -1,4 +1,4 @@
-"""About TLS, SASL, tokens and authorization."""
+"""Documentation of TLS, SASL, tokens and authorization."""
 
 TEXT = """
 authorizer.class.name

@@ -1,4 +1,4 @@
-"""About tiered storage."""
+"""Documentation of tiered storage."""
 
 TEXT = """
 log.local.retention.bytes

@@ -1,4 +1,4 @@
-"""About the keys of a topic."""
+"""Documentation of the keys of a topic."""
 
 TEXT = """
 cleanup.policy

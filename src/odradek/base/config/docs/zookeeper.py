@@ -1,4 +1,4 @@
-"""About the connection to ZooKeeper."""
+"""Documentation of the connection to ZooKeeper."""
 
 TEXT = """
 zookeeper.clientCnxnSocket

@@ -1,4 +1,4 @@
-"""KRaft mode, and what only KRaft clusters have: the newer group protocols, share groups, the metadata log."""
+"""KRaft mode, and features of KRaft clusters: the newer group protocols, share groups, the metadata log."""
 
 TABLE = """
 alter.config.policy.kraft.compatibility.enable   boolean  false       -         low     read-only  no-effect:kraft

@@ -42,7 +42,7 @@ def create_topics(request: CreateTopicsRequest, ctx: RequestContext) -> Outcome:
 
     def created(topic: CreatedTopic) -> CreatableTopicResult:
         result = _created(topic, ctx) if topic.name not in hidden else _without_configs(topic)
-        if request.validate_only:  # what isn't made has no id
+        if request.validate_only:  # only created topics have ids
             result.topic_id = ZERO_UUID
         return result
 

@@ -38,8 +38,8 @@ def end_txn(request: EndTxnRequest, ctx: RequestContext) -> EndTxnResponse | Out
     if not authorized(ctx, AclOperation.WRITE, ResourceType.TRANSACTIONAL_ID, request.transactional_id):
         return answer(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED, NO_PRODUCER)
     if ctx.connection.peer_closed:
-        # It lay unread in the socket, of a broker that was frozen. The producer has asked again since. Before v5 its
-        # next transaction has the same epoch, and this would end it.
+        # The request was unread in the socket of a frozen broker. The producer has repeated it since. Before v5 its
+        # next transaction has the same epoch, and this request would end it.
         return answer(ErrorCode.NETWORK_EXCEPTION, NO_PRODUCER)
     try:
         ctx.broker.transactions.end(

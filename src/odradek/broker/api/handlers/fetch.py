@@ -123,7 +123,7 @@ def _terms(request: FetchRequest, ctx: RequestContext) -> FetchTerms:
     )
 
 
-# ---- which partitions are asked for
+# ---- requested partitions
 
 
 def _session(
@@ -174,7 +174,7 @@ def names_for(ctx: RequestContext) -> Callable[[UUID], str]:
 
 
 def _each_once(named: Iterable[tuple[Hashable, FetchTarget]]) -> list[tuple[Hashable, FetchTarget]]:
-    """Of a partition that is named many times the last one counts, as in Kafka: it is read, or converted, once."""
+    """Remove repeated partitions: the last one counts, as in Kafka, so that each is read, or converted, once."""
     every = list(named)
     if len(every) == 1:
         return every

@@ -29,7 +29,7 @@ def join_group(request: JoinGroupRequest, ctx: RequestContext) -> JoinGroupRespo
         return _response(ctx.version, JoinAnswer(ErrorCode.GROUP_AUTHORIZATION_FAILED, ""))
     joining = _joining(request, ctx)
     if not request.member_id and len(joining.fresh_id.encode()) > STRING_LENGTH_MAX:
-        # No answer and no record could hold the id, neither this member's nor those of the others in its group.
+        # The id would fit into no answer and no record of the group.
         return _response(ctx.version, JoinAnswer(ErrorCode.UNKNOWN_SERVER_ERROR, ""))
     try:
         ctx.broker.groups.join(request.group_id, joining, ctx.reply_with(partial(_response, ctx.version)))

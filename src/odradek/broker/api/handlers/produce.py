@@ -45,7 +45,7 @@ log = get_logger(__name__)
 FIRST_WITH_LEADER = 10
 FIRST_THAT_ADDS = 12
 VALID_ACKS = frozenset({-1, 0, 1})
-# Far more than clients send at once, and a few hundredths of a second to look at.
+# Far more than clients send at once, and a few hundredths of a second of work.
 QUICK_RECORDS_MAX = 20_000
 # Of so many compressed batches the budget of a network thread pays for all, if they are of the size that clients send:
 # a millisecond. Of more, or larger ones, it may pay for some in vain.
@@ -56,8 +56,8 @@ LOGGED_REFUSALS_MAX = 20
 
 
 def takes_long(survey: BatchSurvey, frame_bytes: int) -> bool:
-    """Return whether a look into the records could hold up other clients: the size alone does not tell, a bomb is
-    small."""
+    """Return whether reading the records could delay other clients: the size alone does not tell, because a small batch
+    may decompress to a large one."""
     records, compressed, _, older = survey
     if records > QUICK_RECORDS_MAX or older:
         return True
@@ -92,7 +92,7 @@ def produce(request: ProduceRequest, ctx: RequestContext) -> Outcome:
     )
     if outcomes is None:
         return LATER
-    try:  # the producer first: its answer takes a fraction of the time of those to fetches that wait
+    try:  # the producer first: its answer takes a fraction of the time of the answers to waiting fetches
         if request.acks:
             ctx.reply(_response(request, ctx, outcomes))
         else:
@@ -212,8 +212,8 @@ def _refused(request: ProduceRequest, ctx: RequestContext) -> KafkaError | None:
     if request.acks not in VALID_ACKS:
         return KafkaError(ErrorCode.INVALID_REQUIRED_ACKS)
     if ctx.connection.peer_closed and request.acks and _is_idempotent(request):
-        # It lay unread in the socket, of a broker that was frozen. The client may have sent the records again since,
-        # under another epoch, where they can't be recognised as the same.
+        # The request was unread in the socket of a frozen broker. The client may have sent the records again since,
+        # under another epoch, so that duplicates can't be recognised.
         return KafkaError(ErrorCode.NETWORK_EXCEPTION, "The client closed the connection before the request was read.")
     return None
 

@@ -36,8 +36,8 @@ def write_txn_markers(request: WriteTxnMarkersRequest, ctx: RequestContext) -> W
     if not is_allowed and not authorized_on_cluster(ctx, AclOperation.CLUSTER_ACTION):
         return _response(request, repeat(ErrorCode.CLUSTER_AUTHORIZATION_FAILED))
     if ctx.connection.peer_closed:
-        # It lay unread in the socket, of a broker that was frozen. The coordinator has sent its markers again since,
-        # and the producer may be in its next transaction, which these would end.
+        # The request was unread in the socket of a frozen broker. The coordinator has sent its markers again since, and
+        # the producer may be in its next transaction, which these would end.
         return _response(request, repeat(ErrorCode.NETWORK_EXCEPTION))
     markers = [
         MarkerToWrite(

@@ -59,7 +59,8 @@ def _fenced(current: LeaderAndIsr, wanted: LeaderAndIsr) -> ErrorCode | None:
 
 
 def _is_so_already(current: LeaderAndIsr, wanted: LeaderAndIsr) -> bool:
-    """A request sent twice, with the partition epoch of before its first success."""
+    """Return whether the change was made already: a repeated request has the partition epoch from before its first
+    success."""
     return (current.leader, current.isr, current.recovering) == (wanted.leader, wanted.isr, wanted.recovering)
 
 
@@ -84,7 +85,7 @@ def _refused(
 
 
 def _is_eligible(context: ControllerContext, broker_id: int, epoch_seen: int) -> bool:
-    """The leader itself always is: one that wants to leave has to let others in first."""
+    """Return whether the replica may be in the ISR. The leader always may: before it leaves, others have to join."""
     if broker_id not in context.live_brokers():
         return False
     return epoch_seen in (UNKNOWN_BROKER_EPOCH, context.brokers[broker_id].epoch)

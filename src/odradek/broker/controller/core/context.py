@@ -53,7 +53,7 @@ class ControllerContext:
     brokers: dict[int, Broker] = field(default_factory=dict)
     """The live ones, as registered."""
     shutting_down: set[int] = field(default_factory=set)
-    """Live, but leaving by ControlledShutdown: they get no leader any more."""
+    """Live brokers in a controlled shutdown: they are elected no more."""
 
     topic_ids: dict[str, UUID] = field(default_factory=dict)
     topics: dict[str, dict[int, ReplicaAssignment]] = field(default_factory=dict)
@@ -76,7 +76,7 @@ class ControllerContext:
     # --- topics and their replicas -------------------------------------------------------------------------------
 
     def assignment(self, tp: TopicPartition) -> ReplicaAssignment:
-        """Empty for a partition that isn't known."""
+        """Return the assignment; empty for an unknown partition."""
         return self.topics.get(tp.topic, {}).get(tp.partition, ReplicaAssignment(()))
 
     def set_assignment(self, tp: TopicPartition, assignment: ReplicaAssignment) -> None:

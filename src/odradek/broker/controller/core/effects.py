@@ -96,7 +96,7 @@ class Watch:
 
 @dataclass(frozen=True, slots=True)
 class CreatePartitionStates:
-    """→ dict[TopicPartition, LeaderAndIsr]: what the nodes hold now, also where one existed before."""
+    """→ dict[TopicPartition, LeaderAndIsr]: the present content of the nodes, also of existing ones."""
 
     states: Mapping[TopicPartition, LeaderAndIsr]
 
@@ -147,7 +147,7 @@ class DropPreferredElectionNode:
     pass
 
 
-# --- tell --------------------------------------------------------------------------------------------------------
+# --- send --------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)

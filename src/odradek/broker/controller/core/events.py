@@ -16,7 +16,7 @@ from odradek.model.topology import LeaderAndIsr, TopicPartition
 Callback: TypeAlias = Callable[[Any], None]
 
 
-# --- znodes that changed; what they hold now is read by the decision ---------------------------------------------
+# --- changed znodes, which the decision reads --------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +119,8 @@ class IsrChangeAsked:
     wanted: Mapping[TopicPartition, LeaderAndIsr]
     answer: Callback
     isr_epochs: Mapping[TopicPartition, Mapping[int, int]] = field(default_factory=dict)
-    """The broker epochs that the leader saw in the ISR's fetches (v3); a broker that isn't named is taken as it is."""
+    """The broker epochs that the leader saw in the ISR's fetches (v3); the epoch of a broker that isn't named is not
+    checked."""
 
 
 @dataclass(frozen=True, slots=True)

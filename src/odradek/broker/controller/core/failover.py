@@ -95,7 +95,8 @@ def _read_cluster(context: ControllerContext) -> Decision[None]:
 
 
 def _read_deletions(context: ControllerContext) -> Decision[None]:
-    """A topic with a dead replica waits; reassignments of a topic to delete are dropped. Other marks are read later."""
+    """Read the topics to delete: a topic with a dead replica waits, and its reassignments are dropped. Other marks are
+    read later."""
     marked: set[str] = yield ReadTopicsToDelete()
     context.to_delete = marked & context.topics.keys() if context.delete_topic_enabled else set()
     if marked - context.to_delete:
@@ -154,7 +155,7 @@ def _tell_everything(context: ControllerContext) -> Decision[None]:
 
 
 def _start_machines(context: ControllerContext) -> Decision[None]:
-    """The first LeaderAndIsr of a term names every replica that a broker has."""
+    """Start the state machines: the first LeaderAndIsr of a term names every replica of a broker."""
     online, offline = set_out_replicas(context)
     set_out_partitions(context)
     yield from move_replicas(context, online, ReplicaState.ONLINE)

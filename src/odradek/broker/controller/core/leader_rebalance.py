@@ -1,4 +1,4 @@
-"""The automatic preferred leader election, for each broker that has lost too many of its preferred leaders.
+"""Automatic preferred leader election, for brokers that have lost too many of their preferred leaders.
 
 A decision of the event thread alone.
 """

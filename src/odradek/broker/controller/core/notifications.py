@@ -22,7 +22,8 @@ from odradek.model.topology import LeaderAndIsr, PartitionReplica, TopicPartitio
 
 
 def isr_changes_notified(context: ControllerContext, event: IsrChangesNotified) -> Decision[None]:
-    """The notices are deleted last: if the controller dies before that, the next one reads them."""
+    """Handle changed ISRs. The notices are deleted last: if the controller dies before that, the next one reads
+    them."""
     yield Watch(children=(IsrChanges.path,))
     names, changed = yield ReadIsrNotifications()
     if not names:

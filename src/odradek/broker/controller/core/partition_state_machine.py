@@ -1,4 +1,4 @@
-"""The partition state machine: which moves are legal, and what each of them does.
+"""The partition state machine: its legal moves, and the effects of each.
 
 Only this module elects leaders of partitions. A write of a state node is conditional on the version that the decision
 used; if a leader has changed its ISR in the meantime, the node is read again and the election repeated.
@@ -58,7 +58,7 @@ def move_partitions(
 def elect_missing_leaders(
     context: ControllerContext, tps: Iterable[TopicPartition] | None = None
 ) -> Decision[set[TopicPartition]]:
-    """Elect a leader for every partition, or every one of these, that has none. Returns those that got one."""
+    """Elect a leader for each of these partitions, or all, without one. Return those that got one."""
     wanting = [
         tp
         for tp in (context.partition_states if tps is None else tps)
@@ -119,7 +119,8 @@ def _bring_online(
 def _first_leaders(
     context: ControllerContext, tps: list[TopicPartition], batch: RequestBatch
 ) -> Decision[tuple[list[TopicPartition], Errors]]:
-    """Answers those whose node was there already with something else in it, and those without a live replica."""
+    """Create first states. Return the failed partitions: those with another existing node, and those without a live
+    replica."""
     wanted: dict[TopicPartition, LeaderAndIsr] = {}
     errors: Errors = {}
     for tp in tps:
@@ -186,7 +187,7 @@ def _one_round(
     batch: RequestBatch,
     errors: Errors,
 ) -> Decision[list[TopicPartition]]:
-    """Answers those whose write lost a race."""
+    """Make one round of elections; return the partitions whose write lost a race."""
     if strategy is ElectionStrategy.OFFLINE:
         yield from _refresh_configs(context, known)
     elected: dict[TopicPartition, Elected] = {}
@@ -226,7 +227,7 @@ def _no_leader(tp: TopicPartition, strategy: ElectionStrategy) -> KafkaError:
     return KafkaError(code, f"Failed to elect leader for partition {tp} under strategy {strategy.value}")
 
 
-# --- words for the log and the trace -----------------------------------------------------------------------------
+# --- texts for the log and the trace -----------------------------------------------------------------------------
 
 
 def change_of(before: LeaderAndIsr, after: LeaderAndIsr) -> str:

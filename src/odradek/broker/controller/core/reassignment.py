@@ -24,7 +24,7 @@ from odradek.model.topology import ReplicaAssignment, TopicPartition
 
 
 def asked(context: ControllerContext, event: ReassignmentsAsked) -> Decision[None]:
-    """The latest wish counts: it also takes the partition out of the node that older tools write."""
+    """Handle a request. The latest one counts: it also removes the partition from the node that older tools write."""
     replaced = tuple(tp for tp in event.wanted if tp in context.reassigning)
     if replaced:  # whether its new replicas may be dropped depends on the present ISR
         context.states.update((yield ReadPartitionStates(replaced)))
@@ -64,7 +64,7 @@ def restart_for(context: ControllerContext, brokers: Iterable[int]) -> Decision[
 
 
 def maybe_complete(context: ControllerContext, tps: Iterable[TopicPartition]) -> Decision[None]:
-    """ISRs have changed: ends the reassignments that waited for that."""
+    """Complete the reassignments that waited for a change of the ISR."""
     yield from complete_ready(context, sorted(context.reassigning.intersection(tps)))
 
 

@@ -79,7 +79,7 @@ def complete_ready(context: ControllerContext, tps: Sequence[TopicPartition]) ->
 def _split_by_readiness(
     context: ControllerContext, tps: Sequence[TopicPartition]
 ) -> Decision[tuple[list[TopicPartition], list[TopicPartition]]]:
-    """Judged by what ZooKeeper holds now: a leader of an older version writes there by itself.
+    """Split by the present state in ZooKeeper: a leader of an older version writes there by itself.
 
     Such a leader may also have let in one of T that had died by then. It is put out, since what comes back in its name
     need not have what it had.
@@ -180,7 +180,7 @@ def _lead_from_target(context: ControllerContext, tps: Sequence[TopicPartition])
     return list(errors)
 
 
-# --- what the steps share ----------------------------------------------------------------------------------------
+# --- common parts of the steps -----------------------------------------------------------------------------------
 
 
 def _remove_replicas(context: ControllerContext, replicas: Iterable[PartitionReplica]) -> Decision[None]:
@@ -216,8 +216,8 @@ def _write_assignments(context: ControllerContext, wanted: Wanted) -> Decision[s
 
 
 def _raise_leader_epochs(context: ControllerContext, tps: Sequence[TopicPartition]) -> Decision[None]:
-    """Leader and ISR stay. If the node has changed, the write is repeated with its new content; a partition that never
-    had a leader has no epoch.
+    """Raise the epochs; leader and ISR stay. If the node has changed, the write is repeated with its new content; a
+    partition that never had a leader has no epoch.
     """
     known = {tp: context.states[tp] for tp in tps if tp in context.states}
     for _ in range(ROUNDS_MAX):

@@ -12,7 +12,7 @@ from odradek.model.topology import PartitionReplica
 
 
 def replicas_gone(context: ControllerContext, replicas: Iterable[PartitionReplica]) -> Decision[None]:
-    """The context knows already that they aren't online. Leaders first: clients wait for them."""
+    """Handle replicas that went offline, as the context already shows. Leaders first: clients wait for them."""
     to_delete: list[PartitionReplica] = []
     to_keep: list[PartitionReplica] = []
     for replica in replicas:

@@ -39,7 +39,7 @@ def move_replicas(
 
 
 def set_out_replicas(context: ControllerContext) -> tuple[list[PartitionReplica], list[PartitionReplica]]:
-    """The state of each replica at the beginning of a term. Answers those that are online and those that aren't.
+    """Set the state of each replica at the beginning of a term. Return online and offline replicas.
 
     One that isn't can't be deleted now: its broker may have died in the middle of that, under the last controller.
     """
@@ -191,7 +191,8 @@ def _leave_isr(
 
 
 def without_replica(context: ControllerContext, state: LeaderAndIsr, broker: int) -> LeaderAndIsr:
-    """The last in-sync replica stays in the ISR: only it knows all that was acknowledged."""
+    """Return the state without the replica. The last in-sync replica stays in the ISR: only it has all acknowledged
+    records."""
     return LeaderAndIsr(
         NO_LEADER if state.leader == broker else state.leader,
         state.leader_epoch + 1,

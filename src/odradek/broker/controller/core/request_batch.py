@@ -1,6 +1,6 @@
 """Requests to brokers at the end of a decision, gathered so that each gets one request of a kind.
 
-The requests are built when the batch is flushed, from what the context holds then. Every LeaderAndIsr is followed by an
+The requests are built from the context when the batch is flushed. Every LeaderAndIsr is followed by an
 UpdateMetadata of the same partitions to all live brokers. Requests to brokers that aren't live are dropped: such a
 broker gets the complete state when it returns. Pure; used inside decisions only.
 """
@@ -48,7 +48,7 @@ class RequestBatch:
         self._is_full = False
 
     def add_leader_and_isr(self, brokers: Iterable[int], tp: TopicPartition, *, is_new: bool = False) -> None:
-        """A partition without a state is left out: there is nothing to tell yet."""
+        """Add the partitions; those without a state are left out."""
         if tp not in self._context.states:
             return
         for broker in brokers:
@@ -69,7 +69,7 @@ class RequestBatch:
                 self._updated[tp] = None
 
     def add_full_metadata(self, brokers: Iterable[int], tps: Iterable[TopicPartition]) -> None:
-        """Tell brokers all partitions of the cluster: they forget others. A broker may have missed that a topic was
+        """Send all partitions of the cluster to brokers: they remove others. A broker may have missed that a topic was
         deleted, while its session was lost or between two controllers."""
         self._is_full = True
         self.add_update_metadata(brokers, tps)

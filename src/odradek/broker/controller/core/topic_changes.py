@@ -39,7 +39,8 @@ def topics_changed(context: ControllerContext, event: TopicsChanged) -> Decision
 
 
 def topic_assignment_changed(context: ControllerContext, event: TopicAssignmentChanged) -> Decision[None]:
-    """The controller's own writes cause this event too, without a change. Old tools write nodes without an id."""
+    """Handle a written node. The controller's own writes cause this event too, without a change. Old tools write nodes
+    without an id."""
     topic = event.topic
     if topic not in context.topics:
         names: set[str] = yield ReadTopicNames()
@@ -69,7 +70,8 @@ def topic_assignment_changed(context: ControllerContext, event: TopicAssignmentC
 
 
 def topic_configs_changed(context: ControllerContext, event: TopicConfigsChanged) -> Decision[None]:
-    """Unclean elections may be allowed now, for these topics or, where none is named, for all."""
+    """Elect missing leaders, because unclean elections may be allowed now, for these topics or, if none is named, for
+    all."""
     named = [tp for topic in sorted(event.topics) for tp in context.partitions_of(topic)]
     yield from elect_missing_leaders(context, named if event.topics else None)
 
@@ -87,7 +89,7 @@ def watch_topics(topics: Iterable[str]) -> Watch:
 
 
 def load_topics(context: ControllerContext, topics: Iterable[str]) -> Decision[list[TopicPartition]]:
-    """Reads topics into the context, and gives those an id that have none. Answers their partitions."""
+    """Read topics into the context, and give an id to topics without one. Return their partitions."""
     names = sorted(topics)
     if not names:
         return []

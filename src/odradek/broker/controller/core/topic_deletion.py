@@ -75,7 +75,7 @@ def resume_for(context: ControllerContext, topics: Iterable[str]) -> Decision[No
 
 
 def mark_ineligible(context: ControllerContext, topics: Iterable[str], why: str) -> Decision[None]:
-    """Topics that shall go have to wait. The others of `topics` aren't concerned."""
+    """Mark those of the topics that are being deleted as waiting."""
     halted = context.to_delete.intersection(topics) - context.ineligible_for_deletion
     if halted:
         context.ineligible_for_deletion |= halted

@@ -107,7 +107,7 @@ class GroupCoordinator:
     def partition_for(self, group_id: str) -> int:
         return self._log.partition_for(group_id)
 
-    # ---- which groups are ours
+    # ---- groups of this broker
 
     def lead(self, tp: TopicPartition, leader_epoch: int) -> None:
         """Take over the groups of the partition that this broker leads from now on, if groups are kept in it."""
@@ -186,7 +186,7 @@ class GroupCoordinator:
     # ---- administration
 
     def list_groups(self) -> list[GroupOverview]:
-        """KafkaError while some are still being loaded."""
+        """Return the groups. KafkaError while some are still being loaded."""
         if self._table.is_loading:
             raise KafkaError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
         groups = [held.group for held in self._table.all()]
@@ -205,7 +205,7 @@ class GroupCoordinator:
     def transaction_completed(
         self, partition: TopicPartition, producer_id: int, ended_epoch: int, committed: bool
     ) -> None:
-        """The marker of the producer's transaction in that epoch is on all replicas of an offsets partition."""
+        """Handle a replicated marker: that of the producer's transaction in this epoch, in an offsets partition."""
         self.offsets.end_transaction(partition.partition, producer_id, ended_epoch, committed=committed)
 
     def expire_offsets(self) -> None:
@@ -214,7 +214,7 @@ class GroupCoordinator:
     # ---- decisions and time
 
     def on_time(self, held: GroupEntry, timer: Timer) -> None:
-        """The time that a group waited for has been reached."""
+        """Called when a group's timer expires."""
         if held.timer is timer:
             self._decide(held, lambda group, now: rebalance.expire(group, self._rules, now))
 

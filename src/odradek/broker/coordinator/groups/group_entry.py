@@ -37,7 +37,7 @@ class GroupEntry(StateEntry):
         self.offsets = offsets
         self.pending = pending or PendingOffsets()
         self.timer: Timer | None = None
-        self.shown: tuple[GroupState, int] = (group.state, group.generation)  # of which the log of the broker tells
+        self.shown: tuple[GroupState, int] = (group.state, group.generation)  # last state in the broker's log lines
 
     def unsettled_offsets(self) -> set[TopicPartition]:
         """Partitions whose position may change by records that are written already."""

@@ -154,8 +154,8 @@ class GroupOffsets:
         held.log.verify(held.partition, producer, verified, add=add)
 
     def end_transaction(self, partition: int, producer_id: int, ended_epoch: int, *, committed: bool) -> None:
-        """The producer's marker is in the partition: positions that it has pending in that epoch or before count, or
-        are dropped. A repeated marker may come when the producer commits positions in its next transaction."""
+        """Handle a producer's marker: its pending positions of that epoch or earlier ones count, or are dropped. A
+        repeated marker may come when the producer commits positions in its next transaction."""
         ended = partial(self._end_transaction, (partition, producer_id), ended_epoch, committed=committed)
         self._table.after_replay(partition, ended)
 
@@ -167,12 +167,12 @@ class GroupOffsets:
             self._writes.turn(held, partial(self._writes.end_transaction, held, key[1], committed=committed))
 
     def watch_transactions(self, held: GroupEntry) -> None:
-        """A group was replayed: its pending offsets wait for markers of any epoch."""
+        """Watch the transactions of a replayed group: its pending offsets wait for markers of any epoch."""
         for producer_id in held.pending.producers:
             self._watch_transaction(held, producer_id, NO_EPOCH)
 
     def unwatch_transactions(self, held: GroupEntry) -> None:
-        """A group is given up."""
+        """Stop watching the transactions of a group."""
         with self._open_lock:
             for key in list(self._open):
                 self._unwatch(key, (held,))
@@ -182,7 +182,7 @@ class GroupOffsets:
             self._open.setdefault((held.partition, producer_id), {})[held] = producer_epoch
 
     def _unwatch(self, key: tuple[int, int], entries: Iterable[GroupEntry]) -> None:
-        """Under the lock."""
+        """Remove the watches; the caller has the lock."""
         groups = self._open.get(key, {})
         for held in entries:
             groups.pop(held, None)

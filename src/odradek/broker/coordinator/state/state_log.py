@@ -59,7 +59,8 @@ class StateLog:
         producer: TransactionalProducer | None = None,
         guard: VerificationGuard | None = None,
     ) -> None:
-        """All of them or none. `done` is called once, now or later, when it is known whether they are there to stay."""
+        """Append the records, all or none. `done` is called once, now or later, when it is known whether they are there
+        to stay."""
         batch = state_batch(records, self._clock.now_ms(), self._settings.codec, producer)
         self._replicas.append_own(
             TopicPartition(self.topic, partition),
@@ -110,7 +111,7 @@ class StateLog:
             if error is ErrorCode.REQUEST_TIMED_OUT:
                 self.when_committed(partition, done)
             elif error is ErrorCode.NOT_ENOUGH_REPLICAS_AFTER_APPEND:
-                done(ErrorCode.NONE)  # on the whole ISR, as small as it is
+                done(ErrorCode.NONE)  # on the whole ISR, of whatever size
             else:
                 done(error)
 
@@ -136,7 +137,7 @@ def _read(partition_log: PartitionLog, max_bytes: int) -> Iterator[tuple[bytes, 
             break
 
 
-@lru_cache(maxsize=_HASHED_MAX)  # a busy key is asked about with each of its requests
+@lru_cache(maxsize=_HASHED_MAX)  # called with each request of a key
 def java_hash(text: str) -> int:
     """Java's String.hashCode: every broker of a cluster must find the same partition for a key."""
     hashed = 0

@@ -72,7 +72,7 @@ class Write:
         self.error: ErrorCode | None = None  # None: not known yet
 
     def apply(self) -> None:
-        """Change memory as the records say. Called once, under the entry's lock, when they are replicated."""
+        """Apply the records in memory. Called once, under the entry's lock, when they are replicated."""
 
 
 _Place: TypeAlias = tuple[StateLog, int]
@@ -191,7 +191,7 @@ class StateLogWriter:
     def _append(self, place: _Place, writes: list[Write]) -> None:
         def done(error: ErrorCode) -> None:
             if error in _TOO_LARGE and len(writes) > 1:
-                middle = len(writes) // 2  # one of them may be to blame, or only that they are many
+                middle = len(writes) // 2  # one record may be the cause, or only the size of the batch
                 self._append(place, writes[:middle])
                 self._append(place, writes[middle:])
                 return

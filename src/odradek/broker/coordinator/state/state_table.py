@@ -51,7 +51,7 @@ class EntrySource(Protocol[EntryT]):
 
 
 class _Leadership:
-    """One leadership of a partition. Its entries are ours to answer for once its records are replayed."""
+    """One leadership of a partition. Its entries are served after its records are replayed."""
 
     __slots__ = ("loaded", "news")
 
@@ -141,7 +141,7 @@ class StateTable(Generic[_Entry]):
         a record that the next leader may not have."""
         started_ms = self._clock.monotonic_ms()
         try:
-            self._unloader.submit(int).result()  # whatever was to be given up before now is
+            self._unloader.submit(int).result()  # unloads that were requested earlier are complete
             loaded = list(self._source.load(partition))
             self._replayed(leadership, loaded)
         except Exception:
@@ -206,10 +206,10 @@ class StateTable(Generic[_Entry]):
     # ---- entries
 
     def find(self, key: str) -> _Entry | None:
-        """The entry, or None if there is no such one. KafkaError: it isn't ours to know."""
+        """Return the entry; None if it doesn't exist. KafkaError: another broker coordinates it."""
         if (entry := self._entries.get(key)) is not None:
             return entry
-        # Both at one moment: a load that ends between two looks would make its entries seem never to have been.
+        # Both at one moment: a load that ends in between would make its entries look missing.
         with self._lock:
             leadership = self._leaderships.get(self._log.partition_for(key))
             if leadership is None:

@@ -45,7 +45,7 @@ broker may hear of a topic, or of a partition of __consumer_offsets, later than 
 _WRITTEN = frozenset(
     {
         ErrorCode.NONE,
-        # The partition knows a newer epoch of the producer, which it got after this end: nothing is left to end.
+        # The partition knows a newer epoch of the producer, from after this end: its transaction has ended.
         ErrorCode.INVALID_PRODUCER_EPOCH,
         ErrorCode.UNSUPPORTED_FOR_MESSAGE_FORMAT,
     }
@@ -94,19 +94,19 @@ class MarkerSender:
             self._route(ending, ending.remaining.copy())
 
     def cancel(self, ending: Ending) -> None:
-        """Another coordinator completes it: `completed` isn't called any more."""
+        """Cancel an end that another coordinator completes: `completed` isn't called any more."""
         with self._lock:
             ending.is_cancelled = True
 
-    # ---- where markers go
+    # ---- destinations of markers
 
     def _route(self, ending: Ending, partitions: Collection[TopicPartition], looks: int = 0) -> None:
-        """`looks`: how often they were looked up before, in vain."""
+        """Sort partitions by leader. `looks`: number of unsuccessful lookups before."""
         image = self._metadata.image
         by_leader: dict[int, list[TopicPartition]] = defaultdict(list)
         gone: list[TopicPartition] = []
-        # Kafka's controller first tells a broker of its cluster who lives, and of partitions after that. This broker
-        # leads one of this topic's.
+        # Kafka's controller first sends a broker the live brokers, and partitions after that. This broker leads one of
+        # this topic.
         would_know = TRANSACTIONS_TOPIC in image.topics and looks >= LOOKS_UNTIL_GONE
         for tp in partitions:
             state = image.partition(tp)
@@ -173,7 +173,7 @@ class MarkerSender:
         for part in parts:
             self._retry_later(part)
 
-    # ---- what became of them
+    # ---- results of markers
 
     def _answered(self, parts: Iterable["_Part"], results: list[WritableTxnMarkerResult]) -> None:
         answers: dict[int, dict[TopicPartition, ErrorCode]] = defaultdict(dict)

@@ -3,7 +3,7 @@
 In version 2 of transactions the coordinator adds the partitions. The former transaction of the producer may still be
 ending then, so that CONCURRENT_TRANSACTIONS is retried here for a while: for the producer the answer would mean to send
 its records again. The coordinator of the id may be this broker, which is asked directly, or another one, which is asked
-by AddPartitionsToTxn: what waits for the same broker goes in one request.
+by AddPartitionsToTxn: requests that wait for the same broker are sent together.
 """
 
 from collections import deque
@@ -128,8 +128,8 @@ class PartitionVerifier:
         self._answer(question, errors)
 
     def _add_here(self, question: _Question, coordinator: TransactionCoordinator) -> None:
-        """Add partitions that the coordinator knows, as it does for other brokers. It looks up later who gets their
-        markers, and this broker may lead a partition before it has its metadata."""
+        """Add partitions that the coordinator knows, as it does for other brokers. It looks up the leaders for the
+        markers later, and this broker may lead a partition before it has its metadata."""
         image = self._metadata.image
         unknown = [tp for tp in question.partitions if image.partition(tp) is None]
         if unknown:
@@ -165,7 +165,7 @@ class PartitionVerifier:
                 for each in topic.results_by_partition
             }
             for question in together:
-                asked.remove(question)  # answered once, whatever becomes of the others
+                asked.remove(question)  # answered once, whatever the results of the others
                 errors = {
                     tp: ErrorCode(answer.error_code or results.get((question.transactional_id, tp), -1))
                     for tp in question.partitions

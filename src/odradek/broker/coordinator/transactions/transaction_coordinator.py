@@ -84,7 +84,7 @@ class TransactionCoordinator:
     def partition_for(self, transactional_id: str) -> int:
         return self._log.partition_for(transactional_id)
 
-    # ---- which ids are ours
+    # ---- transactional ids of this broker
 
     def lead(self, tp: TopicPartition, leader_epoch: int) -> None:
         """Take the ids of the partition, or keep them. Another coordinator, of an epoch that this broker was not told
@@ -239,7 +239,7 @@ class TransactionCoordinator:
     # ---- administration
 
     def describe(self, transactional_id: str) -> Transaction:
-        """KafkaError: unknown, or not ours."""
+        """Return the transaction. KafkaError: unknown id, or another broker's."""
         if not transactional_id:
             raise KafkaError(ErrorCode.INVALID_REQUEST)
         entry = self._table.find(transactional_id)
@@ -248,7 +248,7 @@ class TransactionCoordinator:
         return entry.transaction
 
     def list_transactions(self) -> list[Transaction]:
-        """KafkaError while some are still being loaded."""
+        """Return the transactional ids. KafkaError while some are still being loaded."""
         if self._table.is_loading:
             raise KafkaError(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
         return [entry.transaction for entry in self._table.all()]
@@ -316,7 +316,7 @@ class TransactionCoordinator:
         new_producer_id: int | None = None,
     ) -> None:
         def turn() -> bool:
-            """False: it has to be made again, with a new producer id."""
+            """Make the decision in a turn. False: it has to be repeated with a new producer id."""
             if entry.is_gone:
                 raise KafkaError(ErrorCode.NOT_COORDINATOR)
             transaction = entry.transaction

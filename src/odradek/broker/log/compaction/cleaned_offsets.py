@@ -19,7 +19,7 @@ from odradek.model.topology import TopicPartition
 class CleanedOffsets:
     def __init__(self) -> None:
         self._offsets: dict[Path, dict[TopicPartition, int]] = {}
-        self._written: dict[Path, dict[TopicPartition, int]] = {}  # what the files say
+        self._written: dict[Path, dict[TopicPartition, int]] = {}  # contents of the files
         self._lock = threading.Lock()
 
     def load(self, directory: Path, logs: Iterable[PartitionLog]) -> None:
@@ -36,25 +36,25 @@ class CleanedOffsets:
         return self._offsets.get(opened.directory.parent, {}).get(opened.partition)
 
     def put(self, opened: PartitionLog, offset: int) -> None:
-        """The log is clean up to there."""
+        """Note that the log is clean up to the offset."""
         directory = opened.directory.parent
         with self._lock:
             self._replace(directory, {**self._offsets.get(directory, {}), opened.partition: offset})
 
     def lower(self, directory: Path, tp: TopicPartition, offset: int) -> None:
-        """The log is about to be cut back to there."""
+        """Lower the offset, because the log is about to be truncated to it."""
         with self._lock:
             known = self._offsets.get(directory, {})
             if known.get(tp, offset) > offset:
                 self._replace(directory, {**known, tp: offset})
 
     def forget(self, directory: Path, tp: TopicPartition) -> None:
-        """The log is deleted. The file may say it for a while: of a log that isn't there."""
+        """Forget a deleted log. The file may still have it for a while."""
         with self._lock:
             self._forget(directory, tp)
 
     def begin(self, directory: Path, tp: TopicPartition) -> None:
-        """A new log gets the name; the file must not say anything of it."""
+        """Remove the entry of the name from the file, because a new log gets the name."""
         with self._lock:
             self._forget(directory, tp)
             if tp in self._written.get(directory, {}):

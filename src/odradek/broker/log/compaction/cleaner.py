@@ -3,8 +3,8 @@
 First the dirty part is read into the key map, until the map is full. Then the log is copied from its first segment to
 the end of the mapped part, batch by batch, without the records that a later one replaces; adjacent small segments are
 merged. Each copy is put in place as soon as it is complete (`swap`), under the lock of the log's writer, and only if
-the log was not truncated, moved or deleted meanwhile: these don't wait for a cleaning, the cleaning is given up.
-Readers go on all the time.
+the log was not truncated, moved or deleted meanwhile: these don't wait for a cleaning: it is aborted. Readers continue
+all the time.
 """
 
 import os
@@ -66,7 +66,7 @@ class CleaningStats:
 
 
 class Cleaner:
-    """One thread's. Its memory is the key map's and one buffer's, or one batch's if that is larger."""
+    """Cleaner of one thread. Its memory: the key map, and one buffer, or one batch if that is larger."""
 
     def __init__(self, keys: KeyMap, buffer_bytes: int, used_io: Callable[[int], None]) -> None:
         self._keys = keys
@@ -78,7 +78,7 @@ class Cleaner:
         try:
             return self._clean(_Run(host, host.log, now_ms, go_on), dirtiness)
         finally:
-            self._keys.clear(most_keys=0)  # memory that is needed for minutes isn't held for days
+            self._keys.clear(most_keys=0)  # memory that is used for minutes is not kept for days
 
     def _clean(self, run: "_Run", dirtiness: Dirtiness) -> CleaningStats:
         stats = CleaningStats()
@@ -118,7 +118,7 @@ class Cleaner:
     def _map_segment(
         self, run: "_Run", segment: Segment, start: int, transactions: CleanedTransactions, stats: CleaningStats
     ) -> bool:
-        """False: the map is full before the segment's end."""
+        """Add the keys of a segment to the map. False: the map is full before the segment's end."""
         for chunk, at, header in self._batches(run, segment, segment.index.position_for(start)):
             if header.last_offset < start:
                 continue
@@ -248,7 +248,8 @@ def _read(fd: int, position: int, size: int) -> memoryview:
 
 
 def _first_size(chunk: memoryview) -> int:
-    """Size of the batch that begins the chunk, header included; more than the chunk when its length isn't all there."""
+    """Size of the batch that begins the chunk, header included; more than the chunk if the length field is
+    incomplete."""
     if len(chunk) < LOG_OVERHEAD:
         return len(chunk) + 1
     return LOG_OVERHEAD + int.from_bytes(chunk[LENGTH_AT:LOG_OVERHEAD], "big", signed=True)

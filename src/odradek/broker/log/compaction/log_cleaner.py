@@ -148,7 +148,7 @@ class LogCleaner:
                 self._stopping.wait(self._backoff_s)
 
     def clean_filthiest(self, cleaner: Cleaner) -> bool:
-        """Clean the log with the most to gain; return whether there was one: then the next may be worth it too."""
+        """Clean the dirtiest log; return whether there was one, because then another one may be dirty too."""
         chosen = self._choose()
         if chosen is None:
             return False

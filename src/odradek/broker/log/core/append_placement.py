@@ -11,7 +11,7 @@ from odradek.native.load import compiled
 
 
 class Placed(NamedTuple):
-    """Bytes to be written, what the log has to know about them, and what they change once they are written."""
+    """Bytes to be written, facts about them for the log, and changes after the write."""
 
     data: memoryview
     batches: list[BatchInfo]

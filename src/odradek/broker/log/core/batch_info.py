@@ -6,7 +6,7 @@ from odradek.protocol.record_batch import CONTROL_BIT, LOG_OVERHEAD, MAX_SEQUENC
 
 
 class BatchInfo(NamedTuple):
-    """Batch as it will lie in the log."""
+    """Facts of a batch with its place in the log."""
 
     base_offset: int
     last_offset: int

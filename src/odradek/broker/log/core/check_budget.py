@@ -94,7 +94,7 @@ class CheckBudget:
             if error.code is ErrorCode.MESSAGE_TOO_LARGE and affordable < max_decompressed:
                 self.left = 0
                 raise self._spent() from None
-            self.charge(limit * of_plain // 16)  # what went wrong may have been the last byte
+            self.charge(limit * of_plain // 16)  # the fault may be in the last byte
             raise
         self.charge(len(data) * of_plain // 16)
         return data

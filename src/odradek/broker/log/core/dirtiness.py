@@ -68,7 +68,7 @@ def assess(
 
 
 def filthiest(candidates: Iterable[tuple[Dirtiness, LogConfig]]) -> int | None:
-    """The place of the one to clean next, if any is worth it."""
+    """Return the place of the log to clean next, if any is dirty enough."""
     best, best_ratio = None, -1.0
     for slot, (dirtiness, config) in enumerate(candidates):
         if dirtiness.is_worth_it(config.min_cleanable_dirty_ratio) and dirtiness.ratio > best_ratio:

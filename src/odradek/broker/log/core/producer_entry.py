@@ -69,7 +69,8 @@ class ProducerEntry(NamedTuple):
 
 
 def next_entry(entry: ProducerEntry, batch: BatchInfo) -> ProducerEntry | None:
-    """The entry after the next batch of its producer; None where the batch is not that, or begins a transaction."""
+    """Return the entry after the next batch of its producer; None if the batch is another one, or begins a
+    transaction."""
     if not entry.batches or batch.producer_epoch != entry.epoch or batch.is_control:
         return None
     if batch.is_transactional != (entry.txn_first_offset >= 0):

@@ -76,8 +76,8 @@ class ProducerStates:
 
     def stage_next(self, batches: Sequence[BatchInfo]) -> Staged | None:
         """Stage one batch of a client that has no producer, or is the next of a known one, in the same epoch and in or
-        outside of its transaction like the one before. None for anything else, which is left to `find_duplicate` and
-        `stage`."""
+        outside of its transaction like the one before. None for other batches, which `find_duplicate` and `stage`
+        handle."""
         if len(batches) != 1:
             return None
         batch = batches[0]
@@ -249,10 +249,12 @@ class ProducerStates:
         self._expiration_ms = expiration_ms
 
     def remove_expired(self, now_ms: int) -> int:
-        """May run beside the writer: an entry that was renewed meanwhile stays."""
+        """Remove expired entries. May run beside the writer: an entry that was renewed meanwhile stays."""
         expired = [entry for entry in tuple(self.entries.values()) if self._is_expired(entry, now_ms)]
         for entry in expired:
-            self._forget(entry.producer_id)  # first: the writer must not see it without an entry and unforgotten
+            self._forget(
+                entry.producer_id
+            )  # first: otherwise the writer could see it without an entry and not yet as forgotten
             if self.entries.get(entry.producer_id) is entry:
                 self.entries.pop(entry.producer_id, None)
         return len(expired)
@@ -268,7 +270,7 @@ class ProducerStates:
         return entry.txn_first_offset < 0 and entry.last_timestamp <= self.oldest_kept_ms(now_ms)
 
     def _evict(self) -> None:
-        """Forgets an eighth, those longest silent: memory is bounded even against a flood of fresh ids."""
+        """Remove an eighth, the longest silent ones: memory is bounded even against a flood of new ids."""
         silent = sorted(
             (entry.last_timestamp, pid) for pid, entry in self.entries.items() if entry.txn_first_offset < 0
         )

@@ -13,7 +13,7 @@ SEARCHED_MAX: Final = 10_000
 
 
 class RecordsRefused(KafkaError):
-    """Some records can't be taken, and their batch with them. `why` tells which, by their places in the batch.
+    """Some records are invalid, and their batch is refused with them. `why` has their places in the batch.
 
     No more than a thousand are named, of the first ten thousand, whatever a batch is full of.
     """

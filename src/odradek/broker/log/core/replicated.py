@@ -29,7 +29,8 @@ class Run(NamedTuple):
 
 
 def split_into_runs(records: memoryview, next_offset: int, segment_bytes: int) -> list[Run]:
-    """Every whole batch; one that the end of the fetch cut is left for the next fetch. KafkaError if any is wrong."""
+    """Return runs of whole batches; a batch that the end of the fetch cuts is left for the next fetch. KafkaError if
+    any is invalid."""
     runs: list[Run] = []
     infos: list[BatchInfo] = []
     epochs: list[tuple[int, int]] = []

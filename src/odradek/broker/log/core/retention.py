@@ -21,7 +21,7 @@ def expired_count(
     high_watermark: int,
     now_ms: int,
 ) -> int:
-    """Return the number of segments to delete from the front. All of them is possible: then the log needs a new one."""
+    """Return the number of segments to delete from the front. It may be all of them: then the log needs a new one."""
 
     def leading(may_go: Callable[[int], bool]) -> int:
         count = 0

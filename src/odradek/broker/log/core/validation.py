@@ -63,13 +63,13 @@ NO_LIMIT_MS: Final = 2**63 - 1
 _DEFAULTS: Final = LogConfig()
 _FIRST_PRODUCE_VERSION_OF_MAGIC_2: Final = 3
 _FIRST_PRODUCE_VERSION_OF_ZSTD: Final = 7
-NO_PRODUCE: Final = 1 << 16  # in place of the version: the records came otherwise
+NO_PRODUCE: Final = 1 << 16  # in place of a version, for records from elsewhere
 
 
 class Origin(Enum):
     """Origin of an append: a client, a coordinator, a replica."""
 
-    CLIENT = "a producer on the wire: nothing that it says is believed"
+    CLIENT = "a producer on the wire: everything is checked"
     COORDINATOR = "this broker itself: may write control batches, and several batches at once"
 
 
@@ -97,7 +97,7 @@ class BatchRules:
     max_decompressed_bytes: int = DEFAULT_MAX_DECOMPRESSED
     asks_about_records: bool = field(init=False)
     """True if the fields of single records matter."""
-    keeps_batches: bool = field(init=False)  # whether a producer's batch is written as it is, and asked no more
+    keeps_batches: bool = field(init=False)  # whether a producer's batch is written unchanged, without further checks
     stamps: bool = field(init=False)  # whether records get the time of their append
     places_only: bool = field(init=False)  # whether a producer's batch gets an offset, and no other timestamp
     limits: tuple[int, int, bool] = field(init=False)  # of size and time, and `stamps`, for the compiled inner loop
@@ -116,7 +116,7 @@ class BatchRules:
 
 
 class CheckedBatch(NamedTuple):
-    data: memoryview  # the producer's own bytes, or new ones where those can't be kept
+    data: memoryview  # the producer's own bytes, or new ones
     header: BatchHeader
     max_timestamp: int
 
@@ -133,7 +133,7 @@ _CHECKED_TYPES: Final = (CheckedRecords, CheckedBatch, BatchHeader)
 
 
 class ValidatedBatches(NamedTuple):
-    """Bytes that may be written, and what the log has to know about them."""
+    """Bytes that may be written, and facts about them for the log."""
 
     data: memoryview
     batches: list[BatchInfo]
@@ -203,7 +203,7 @@ def check_records(
 
 
 def _own_batch(batch: memoryview, header: BatchHeader, rules: BatchRules, now_ms: int) -> CheckedBatch:
-    """A batch that this broker has just made: sound, and only perhaps too large."""
+    """Check a batch that this broker has just made: valid, but perhaps too large."""
     if len(batch) > rules.max_message_bytes:
         raise _too_large(len(batch), rules)
     stamps = rules.stamps
@@ -213,7 +213,7 @@ def _own_batch(batch: memoryview, header: BatchHeader, rules: BatchRules, now_ms
 def _check_batch(
     batch: memoryview, header: BatchHeader, rules: BatchRules, now_ms: int, budget: CheckBudget
 ) -> CheckedBatch:
-    """One batch, from the first byte to the last."""
+    """Check one batch, from the first byte to the last."""
     _check_header(batch, header, rules)
     recompresses = rules.compression_type is not None and _needs_another_codec(header, rules)
     newest = oldest = header.max_timestamp
@@ -281,7 +281,7 @@ def _check_header(batch: memoryview, header: BatchHeader, rules: BatchRules) -> 
 
 
 def _walk(batch: memoryview, header: BatchHeader, rules: BatchRules, budget: CheckBudget) -> RecordSpan:
-    """Every field of every record."""
+    """Walk over every field of every record."""
     data = budget.plain_payload(batch, header, max_decompressed=rules.max_decompressed_bytes)
     budget.charge(_records_at_most(header, data) * FIELDS_STEPS)
     span = walk_records(data, header.record_count, budget.charge)

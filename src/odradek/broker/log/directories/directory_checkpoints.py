@@ -24,7 +24,7 @@ Logs: TypeAlias = Callable[[], Iterable[PartitionLog]]
 class DirectoryCheckpoints:
     def __init__(self, directory: Path) -> None:
         self._directory = directory
-        self._written: dict[str, Offsets] = {}  # what the files say
+        self._written: dict[str, Offsets] = {}  # contents of the files
         self._lock = threading.Lock()
 
     def recovery_points(self) -> Offsets:
@@ -40,8 +40,8 @@ class DirectoryCheckpoints:
         self._write(RECOVERY_POINT_FILE, lambda: {opened.partition: opened.recovery_point for opened in logs()})
 
     def lower_recovery_point(self, tp: TopicPartition, offset: int) -> None:
-        """The log is about to be cut back to the offset: what is written behind it is on disk only when fsync says so
-        again."""
+        """Lower the recovery point, because the log is about to be truncated to the offset: later records need another
+        fsync."""
         with self._lock:
             written = self._written.get(RECOVERY_POINT_FILE, {})
             if written.get(tp, offset) > offset:

@@ -43,7 +43,7 @@ class DirectoryTable:
         self.high_watermarks: dict[TopicPartition, int] = {}
         self.changing = threading.RLock()
 
-    # -- what is where ------------------------------------------------------------------------------------------
+    # -- logs and directories -----------------------------------------------------------------------------------
 
     def get(self, tp: TopicPartition) -> PartitionLog | None:
         return self.logs.get(tp)
@@ -135,7 +135,7 @@ class DirectoryTable:
         return _TakesOffline(self.fail, directory)
 
     def fail(self, directory: Path, error: OSError) -> None:
-        """The directory's disk can't be trusted: its partitions are not served until a restart finds it well."""
+        """Take the directory offline after a disk error: its partitions are not served until a restart."""
         with self.changing:
             if directory not in self.online:
                 return

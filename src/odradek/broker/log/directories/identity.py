@@ -29,7 +29,8 @@ LOCK_FILE = ".lock"
 
 
 def claim(directory: Path) -> FileIO:
-    """Holds the directory until the file is closed. OSError: its disk doesn't work; FatalError: another holds it."""
+    """Lock the directory until the file is closed. OSError: its disk doesn't work; FatalError: another broker has the
+    lock."""
     if not directory.is_dir():
         directory.mkdir(parents=True)
         sync_directory(directory.parent)
@@ -46,7 +47,7 @@ def claim(directory: Path) -> FileIO:
 
 
 def agreed_id(directories: Iterable[Path], cluster_id: str) -> int | None:
-    """The broker id that the directories were last used with, if any."""
+    """Return the broker id that the directories were last used with, if any."""
     ids = {
         directory: broker_id
         for directory in directories
@@ -62,7 +63,7 @@ log = get_logger(__name__)
 
 
 def read_broker_id(directory: Path, cluster_id: str) -> int | None:
-    """The broker that the directory belongs to; FatalError when it belongs to another cluster."""
+    """Read the broker id of the directory; FatalError if it belongs to another cluster."""
     properties = _meta_properties(directory)
     if properties.get(VERSION_KEY, "0") not in ("0", "1"):
         raise FatalError(f"{directory / META_PROPERTIES} has version {properties[VERSION_KEY]}, this broker knows 0")
@@ -116,7 +117,7 @@ def write_topic_id(directory: Path, topic_id: UUID) -> None:
 
 
 def make_topic_id_durable(directory: Path) -> None:
-    """Waits for the disk. A directory that has gone meanwhile needs it no more."""
+    """Sync the file. A directory that was deleted meanwhile needs it no more."""
     try:
         with open(directory / PARTITION_METADATA, "rb") as file:
             os.fsync(file.fileno())

@@ -67,15 +67,15 @@ class LogDirs:
         self._background = background
         self.cleaned = CleanedOffsets()
         self._environment = LogEnvironment(clock, background, self.table.fail, self._cut_back)
-        self._preferred_directories: dict[TopicPartition, Path] = {}  # where to make logs that aren't there yet
+        self._preferred_directories: dict[TopicPartition, Path] = {}  # directories for logs that don't exist yet
         self._topic_ids: dict[TopicPartition, UUID] = {}
         self._deleted_producers = DeletedProducers()
         self._locks: list[FileIO] = []
 
-    # -- whose directories they are -----------------------------------------------------------------------------
+    # -- identity of the directories ----------------------------------------------------------------------------
 
     def lock(self) -> None:
-        """Makes the directories where they are missing, and keeps other brokers out of them."""
+        """Create missing directories, and lock all of them."""
         if len({directory.resolve() for directory in self.table.directories}) < len(self.table.directories):
             raise FatalError(f"log.dirs names a directory twice: {', '.join(map(str, self.table.directories))}")
         for directory in self.table.directories:
@@ -100,7 +100,7 @@ class LogDirs:
     # -- opening and closing ------------------------------------------------------------------------------------
 
     def load(self) -> None:
-        """Opens every log. After a clean stop that is quick; otherwise threads check what may be torn."""
+        """Open every log. That is quick after a clean stop; otherwise threads recover the logs."""
         started_ms = self._clock.monotonic_ms()
         found: dict[Path, list[Path]] = {}
         for directory in self.table.online_directories():
@@ -180,7 +180,7 @@ class LogDirs:
                 self._topic_ids[tp] = topic_id
 
     def _add_future(self, tp: TopicPartition, opened: PartitionLog) -> None:
-        """A second copy of the same log is one too many; nothing is lost with it."""
+        """Add a future log; a second copy of the same log is deleted."""
         with self.table.changing:
             if tp not in self.table.futures:
                 self.table.futures[tp] = opened
@@ -188,7 +188,7 @@ class LogDirs:
         self._delete_log(opened)
 
     def close(self) -> None:
-        """Flushes and closes every log, and marks each directory whose logs all closed well."""
+        """Flush and close every log, and mark each directory whose logs were all closed cleanly."""
         for directory in self.table.online_directories():
             with self.table.failing(directory):
                 for opened in self.table.all_in(directory):
@@ -292,14 +292,14 @@ class LogDirs:
                 del self._preferred_directories[next(iter(self._preferred_directories))]
 
     def _cut_back(self, directory: Path, tp: TopicPartition, offset: int) -> None:
-        """A log in the directory is about to be cut back to the offset."""
+        """Lower the checkpoints, because a log in the directory is about to be truncated to the offset."""
         self.table.checkpoints[directory].lower_recovery_point(tp, offset)
         self.cleaned.lower(directory, tp, offset)
 
     # -- deleting them ------------------------------------------------------------------------------------------
 
     def delete(self, tp: TopicPartition) -> None:
-        """Out of the way at once, its bytes after `file.delete.delay.ms`."""
+        """Delete the log: renamed at once, its files removed after `file.delete.delay.ms`."""
         with self.table.changing:
             current = self.table.logs.pop(tp, None)
             if current is not None:
@@ -311,7 +311,8 @@ class LogDirs:
             self._delete_log(opened)
 
     def set_aside(self, tp: TopicPartition) -> None:
-        """Out of the way of this broker, which hosts the partition no more. Its files stay for a person to delete."""
+        """Rename the log of a partition that this broker no longer hosts. Its files stay until an operator deletes
+        them."""
         with self.table.changing:
             stray, copy = self.table.logs.pop(tp, None), self.table.futures.pop(tp, None)
             self._topic_ids.pop(tp, None)
@@ -323,7 +324,7 @@ class LogDirs:
                 stray.rename(parent / stray_name(tp, uuid4()))
                 self.cleaned.forget(parent, tp)
                 log.warning("stray log set aside", partition=str(tp), directory=str(stray.directory))
-                delay_ms = stray.config.file_delete_delay_ms  # reads that are under way end before
+                delay_ms = stray.config.file_delete_delay_ms  # reads in progress end before
                 self._background.once(f"close {tp}", stray.close, delay_ms=delay_ms)
 
     def _delete_log(self, opened: PartitionLog) -> None:
@@ -336,7 +337,7 @@ class LogDirs:
             self._background.once(f"delete {opened.partition}", opened.delete, delay_ms=delay_ms)
 
     def _retire(self, tp: TopicPartition, path: Path) -> bool:
-        """Out with the log that one in another directory has taken the place of; it was not opened."""
+        """Delete a log, not opened, that one in another directory has replaced."""
         with self.table.failing(path.parent):
             target = path.with_name(deletion_name(tp, uuid4()))
             path.rename(target)
@@ -345,7 +346,7 @@ class LogDirs:
         return self.table.is_online(path.parent)
 
     def _delete_later(self, path: Path) -> None:
-        """A deletion that the last stop interrupted."""
+        """Continue a deletion that the last stop interrupted."""
 
         def remove() -> None:
             for name in os.listdir(path):

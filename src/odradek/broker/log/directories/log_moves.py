@@ -55,7 +55,8 @@ class LogCopy:
         return bytes_from(self.source, self.future.log_end_offset)
 
     def compare(self) -> None:
-        """Drops what the source doesn't have; nothing if that is truncated meanwhile, which `is_prefix` tells."""
+        """Truncate the copy to its common end with the source; nothing if that is truncated meanwhile, see
+        `is_prefix`."""
         source, future = self.source, self.future
         truncations = source.flushed.truncations
         end = common_end(source, future)
@@ -69,7 +70,7 @@ class LogCopy:
             self._compared_at = truncations
 
     def copy(self, max_bytes: int) -> int:
-        """The next piece; how many bytes it had, 0 when there is nothing to copy now. KafkaError if a disk fails."""
+        """Copy the next piece; return its bytes, 0 if there is nothing to copy now. KafkaError if a disk fails."""
         if not self.is_prefix:
             self.compare()
             return 0
@@ -81,7 +82,7 @@ class LogCopy:
         if future.log_end_offset < source.log_start_offset:  # deleted before its turn came
             future.truncate_fully_and_start_at(source.log_start_offset)
         records = self._read(max_bytes)
-        if not records or not self.is_prefix:  # what was read while the source was truncated may be of both its lives
+        if not records or not self.is_prefix:  # a piece that was read during a truncation may mix old and new records
             return 0
         self._maybe_start_before(records)
         future.append_as_follower(memoryview(records))
@@ -141,7 +142,7 @@ def mark_moved(future: PartitionLog, source: PartitionLog) -> None:
 
 
 def unmark_moved(directory: Path) -> None:
-    """The log is the only one. That the disk knows of it is not waited for: the mark says nothing wrong."""
+    """Remove the mark of a log that is the only one, without an fsync: an old mark does no harm."""
     (directory / MOVED_FROM_FILE).unlink(missing_ok=True)
 
 

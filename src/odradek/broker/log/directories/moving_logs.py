@@ -60,7 +60,7 @@ class MovingLogs:
             return future
 
     def resumable(self, tp: TopicPartition) -> PartitionLog | None:
-        """The copy that the last stop interrupted, unless it is of another topic of the same name."""
+        """Return the copy that the last stop interrupted, unless it belongs to another topic of the same name."""
         with self._table.changing:
             source, future = self._table.logs.get(tp), self._table.futures.get(tp)
             if source is None or future is None:
@@ -74,7 +74,7 @@ class MovingLogs:
         return None
 
     def cancel_move(self, tp: TopicPartition) -> None:
-        """The log stays where it is."""
+        """Cancel the move: the log stays in its directory."""
         with self._table.changing:
             future, source = self._table.futures.pop(tp, None), self._table.logs.get(tp)
             if source is not None:
@@ -125,7 +125,7 @@ class MovingLogs:
         return future
 
     def settle_move(self, source: PartitionLog, moved: PartitionLog) -> None:
-        """The source is out of the way, on disk too: the mark that tells which of the two is right can go."""
+        """Remove the mark that decides between the two logs: the source is renamed, also on disk."""
         former = source.directory.parent
         with self._table.failing(former), moved.files.in_place:
             if self._table.is_online(former):

@@ -10,7 +10,7 @@ from typing import Protocol
 
 class Background(Protocol):
     def once(self, name: str, action: Callable[[], object], *, delay_ms: int = 0) -> None:
-        """Does the action after the delay, on some thread. Its error is logged and forgotten."""
+        """Execute the action after the delay, on some thread. Errors are logged."""
 
 
 class Immediate:

@@ -158,7 +158,7 @@ class _SparseIndex:
         return tail
 
     def _lookup_in_file(self, key: int, stored: int) -> tuple[int, int] | None:
-        """Narrows to one block by reading single entries, then searches the block."""
+        """Search by single entries down to one block, then in the block."""
         if not stored:
             return None
         path = self.path
@@ -214,7 +214,7 @@ class _SparseIndex:
         return [(key + key_base, value + value_base) for key, value in self._row.iter_unpack(data[:whole])]
 
     def _check_size(self) -> int:
-        """Entries in the file; CorruptIndex when it is missing or has a part of one."""
+        """Return the number of entries; CorruptIndex if the file is missing or has a partial entry."""
         try:
             size = os.stat(self.path).st_size
         except FileNotFoundError:
@@ -224,7 +224,8 @@ class _SparseIndex:
         return size // self._row.size
 
     def _check_order(self, entries: int) -> tuple[tuple[int, int], tuple[int, int]]:
-        """The first entry and the last; CorruptIndex unless both columns rise over the first and the last few."""
+        """Return the first and the last entry; CorruptIndex unless both columns rise over the first and the last
+        few."""
         few = min(entries - 1, _CHECKED_ENTRIES)
         rows = self._read(0, 1) + self._read(entries - few, few)
         for before, after in pairwise(rows):
@@ -270,7 +271,7 @@ class OffsetIndex(_SparseIndex):
         return tail.keys[0] if tail.keys else default
 
     def truncate_to(self, offset: int) -> None:
-        """Keeps the entries of batches that end before the offset."""
+        """Keep the entries of batches that end before the offset."""
         self._truncate(_KEY, offset)
 
     def check(self, segment_size: int) -> None:

@@ -42,7 +42,7 @@ class LeaderEpochCache:
                 self._put(EpochEntry(epoch, start_offset))
 
     def assign(self, epoch: int, start_offset: int) -> None:
-        """The epoch begins here. Entries that contradict it (as late or as high) give way."""
+        """Add an epoch. Entries that contradict it (as late or as high) are removed."""
         if epoch < 0 or start_offset < 0:
             raise ValueError(f"leader epoch {epoch} at offset {start_offset}")
         if self._put(EpochEntry(epoch, start_offset)):
@@ -93,7 +93,7 @@ class LeaderEpochCache:
         self.save()
 
     def take_over(self, entries: tuple[EpochEntry, ...]) -> None:
-        """The history of a log that has the same records."""
+        """Take over the epochs of a log with the same records."""
         self._put_all(entries)
         self.save()
 
@@ -101,7 +101,7 @@ class LeaderEpochCache:
         """Write unsaved entries to disk."""
         with self._saving:
             if self._unsaved:
-                self._unsaved = False  # first: what the writer adds meanwhile must not be forgotten
+                self._unsaved = False  # first, so that entries that the writer adds meanwhile are saved later
                 try:
                     write_epochs(self._path, self.entries)
                 except BaseException:

@@ -56,7 +56,7 @@ class LogFiles:
             return True
         try:
             first = segment.first_timestamp
-        except KafkaError:  # a broken batch is its readers' trouble
+        except KafkaError:  # readers report a corrupt batch
             first = NO_TIMESTAMP
         waited_ms = max_timestamp - first if first >= 0 else self._clock.now_ms() - segment.created_ms
         return waited_ms > config.segment_ms - segment.jitter_ms
@@ -136,7 +136,7 @@ class LogFiles:
     # -- names --------------------------------------------------------------------------------------------------
 
     def move_to(self, directory: Path) -> None:
-        """The directory was renamed."""
+        """Use the new path of a renamed directory."""
         self.directory = directory
         for segment in self.segments:
             segment.move_to(directory)
@@ -186,7 +186,7 @@ class LogFiles:
         return self.storage_error(error)
 
     def abandon(self, error: OSError) -> None:
-        """The directory can't be trusted any more: take no writes, and let go of the files."""
+        """Stop after a failure of the directory: take no writes, and close the files."""
         self.failure = self.failure or error
         self.close()
 

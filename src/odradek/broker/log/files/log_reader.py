@@ -82,7 +82,7 @@ class LogReader:
         return found
 
     def find_offset_by_timestamp(self, timestamp: int, log_start_offset: int) -> TimestampOffset | None:
-        """The first record that is not older, with its own timestamp."""
+        """Return the first record that is not older, with its own timestamp."""
         return self._among_segments(
             lambda segments: timestamps.first_at_or_after(segments, timestamp, log_start_offset)
         )

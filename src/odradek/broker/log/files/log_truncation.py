@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def truncate(log: "PartitionLog", offset: int, environment: LogEnvironment) -> None:
-    """Drop the batch that has the offset, which is in one of the segments, and all behind it."""
+    """Drop the batch with the offset, which is in one of the segments, and everything behind it."""
     _move_recovery_point_back(log, offset, environment)
     log.log_end_offset = offset
     log.log_start_offset = min(log.log_start_offset, offset)

@@ -126,8 +126,8 @@ class PartitionLog:
         return checked
 
     def _check_fits_segment(self, checked: CheckedRecords) -> None:
-        """KafkaError where an Apache Kafka that follows would refuse a producer's batches for ever. What coordinators
-        have to remember is written all the same."""
+        """KafkaError where an Apache Kafka that follows would refuse a producer's batches for ever. Records of
+        coordinators are written all the same."""
         size, limit = sum(len(batch.data) for batch in checked.batches), self.config.segment_bytes
         if size > limit:
             raise KafkaError(
@@ -143,8 +143,8 @@ class PartitionLog:
         may_begin_anywhere: bool = True,
         guard: VerificationGuard | None = None,
     ) -> AppendResult:
-        """A batch that its producer sent before is not written again: the answer is where it is. `guard`: see
-        `verification`."""
+        """Append checked batches. A batch that its producer sent before is not written again: the answer has its
+        offset. `guard`: see `verification`."""
         if self.files.failure is not None:
             self.files.check_writable()
         first_offset = self.log_end_offset
@@ -163,8 +163,8 @@ class PartitionLog:
     def append_markers(
         self, markers: Sequence[EndTransactionMarker], *, leader_epoch: int, rules: BatchRules
     ) -> tuple[AppendResult | None, list[ErrorCode]]:
-        """Ends transactions of different producers with one write; or says of each why not. None: all are refused or
-        repeated. No limit of the topic applies: an open transaction would stop its readers."""
+        """End transactions of different producers with one write; return an error for each that can't be ended. None:
+        all are refused or repeated. No limit of the topic applies: an open transaction would stop its readers."""
         self.files.check_writable()
         now_ms = self._clock.now_ms()
         batches, codes = marker_batches(markers, self.producers, now_ms)
@@ -178,7 +178,7 @@ class PartitionLog:
         return AppendResult(end, end - 1, NO_TIMESTAMP, NO_TIMESTAMP, self.log_start_offset, is_duplicate=True)
 
     def append_as_follower(self, records: memoryview) -> AppendResult:
-        """Writes batches as the leader sent them. A batch cut by the end of the fetch is left for the next one."""
+        """Write batches as the leader sent them. A batch that the end of the fetch cuts is left for the next fetch."""
         self.files.check_writable()
         first_offset, newest = self.log_end_offset, NO_TIMESTAMP
         runs = split_into_runs(records, self.log_end_offset, self.config.segment_bytes)
@@ -285,7 +285,7 @@ class PartitionLog:
         return True
 
     def delete_expired(self, now_ms: int, high_watermark: int) -> int:
-        """Deletes the segments that retention lets go; how many."""
+        """Delete expired segments; return their number."""
         count = expired_count(
             self.segments,
             self.config,
@@ -306,9 +306,9 @@ class PartitionLog:
         return count
 
     def truncate_to(self, offset: int) -> bool:
-        """Drops the batch that has the offset and all after it, so that the log ends there."""
+        """Drop the batch with the offset and everything after it, so that the log ends there."""
         if offset >= self.log_end_offset:
-            # An epoch that this broker began to lead in, and wrote nothing in, may be nobody else's.
+            # An epoch in which this broker led and wrote nothing is unknown to other replicas.
             self.files.guarded(lambda: self.epochs.truncate_from_end(self.log_end_offset))
             return False
         log.info("log truncated", partition=str(self.partition), end=self.log_end_offset, to=offset)
@@ -337,8 +337,8 @@ class PartitionLog:
     # -- as a whole ---------------------------------------------------------------------------------------------
 
     def take_place_of(self, source: "PartitionLog") -> None:
-        """Becomes what the source is, of which it has all records: what a copy of those alone doesn't tell, and as
-        durable. Both logs' writers wait meanwhile."""
+        """Take over the rest of the source's state: this log has all of its records. Writers of both logs wait
+        meanwhile."""
         self.update_config(source.config)
         self.maybe_advance_log_start(source.log_start_offset)
         self.files.guarded(lambda: self.epochs.take_over(source.epochs.entries))
@@ -357,13 +357,13 @@ class PartitionLog:
         self.producers.set_expiration(config.producer_id_expiration_ms)
 
     def close(self, clean: bool = True) -> None:
-        """Lets go of the files. Clean: everything is on disk and the next open needs no scan."""
+        """Close the files. Clean: everything is on disk and the next open needs no scan."""
         if clean and not self.files.has_failed:
             self.files.guarded(self._finish)
         self.files.close()
 
     def _finish(self) -> None:
-        if self.log_end_offset > self.log_start_offset:  # else the next start would drop the snapshot again
+        if self.log_end_offset > self.log_start_offset:  # otherwise the next start would drop the snapshot
             self.files.snapshots.take(self.producers)
         active = self.files.active
         active.finish_indexes()
@@ -372,7 +372,7 @@ class PartitionLog:
         self.flush()
 
     def rename(self, directory: Path) -> None:
-        """Moves the whole log, as deletion does before it takes its time. Readers that stumble over it look again."""
+        """Move the whole log to another name, as the first step of a deletion. Readers in progress try again."""
         with self.files.in_place:
             os.rename(self.directory, directory)
             self.flushed.disturb()
@@ -380,7 +380,7 @@ class PartitionLog:
             self.epochs.move_to(directory / LEADER_EPOCH_FILE)
 
     def delete(self) -> None:
-        """Removes the log's directory at once. Slices in flight stay readable."""
+        """Remove the log's directory at once. Slices in flight stay readable."""
         with self.files.in_place:
             self.files.is_deleted = True
             self.flushed.disturb()

@@ -42,7 +42,7 @@ def write_snapshot(path: Path, entries: Iterable[ProducerEntry], *, sync: bool) 
 
 
 def read_snapshot(path: Path) -> list[ProducerEntry]:
-    """The producers, each with its last batches, whose rows lie side by side or not."""
+    """Read the producers, each with its last batches, whose rows need not be adjacent."""
     newest: dict[int, SnapshotRow] = {}
     batches: dict[int, list[AppendedBatch]] = {}
     new = tuple.__new__  # past the constructors of NamedTuple: there may be a million rows
@@ -61,7 +61,7 @@ def read_snapshot(path: Path) -> list[ProducerEntry]:
 
 
 def _rows(entries: Iterable[ProducerEntry]) -> Iterator[RowFields]:
-    """A row for each batch, or one without a batch. The time of the last one is that of the producer."""
+    """Yield a row for each batch, or one without a batch. The time of the last row is that of the producer."""
     for producer_id, epoch, coordinator_epoch, last_timestamp, txn_first_offset, batches in entries:
         rest = coordinator_epoch, txn_first_offset
         for last_sequence, last_offset, delta, timestamp in batches[:-1]:
@@ -84,7 +84,7 @@ class ProducerSnapshots:
         return tuple(self._offsets)
 
     def take(self, states: ProducerStates, *, sync: bool = True) -> Path | None:
-        """Writes the states down as of their end offset, unless that has been done; the new file."""
+        """Write the states as of their end offset, unless that snapshot exists; return the new file."""
         offset = states.map_end_offset
         if self._offsets and self._offsets[-1] >= offset:
             return None
@@ -94,7 +94,7 @@ class ProducerSnapshots:
         return path
 
     def load_latest(self, states: ProducerStates, log_start_offset: int, log_end_offset: int, now_ms: int) -> None:
-        """The states as of the newest usable snapshot inside the log; empty as of its start where there is none."""
+        """Load the states of the newest usable snapshot inside the log; without one, empty states as of its start."""
         self.keep(lambda offset: log_start_offset < offset <= log_end_offset)
         while self._offsets:
             offset = self._offsets[-1]

@@ -3,8 +3,8 @@
 After a clean stop nothing is scanned: only the indexes are checked, and the end of the last segment from its last index
 entry. After any other stop every segment from the recovery point on is read completely: lengths, magic, CRC-32C,
 increasing offsets. A segment is truncated at the first invalid byte, the segments after it are deleted, and indexes are
-rebuilt. What other files are missing or make no sense (index, snapshot, checkpoint) is rebuilt from the batches.
-Nothing here refuses to start because of what is in the files.
+rebuilt. Other files that are missing or corrupt (index, snapshot, checkpoint) are rebuilt from the batches. Corrupt
+files never prevent a start.
 
 Leftovers by suffix: `.deleted` and `.cleaned` go; `.swap` was a finished compaction and takes the place of the
 segments it covers, unless a `.cleaned` at or below it shows that it was one of a set that never got complete.
@@ -112,7 +112,7 @@ def _holds_every_producer(first: Segment, log_start_offset: int, log_end_offset:
         return False
     try:
         _, header = next(first.headers(), (0, None))
-    except KafkaError:  # a broken batch in a segment that is trusted: its readers find it
+    except KafkaError:  # a corrupt batch in a flushed segment: its readers find it
         return False
     return header is not None and header.base_offset == 0 and header.max_timestamp > oldest_kept_ms
 
@@ -127,8 +127,8 @@ def rebuild_producers(
     *,
     sync: bool = True,
 ) -> None:
-    """The producers as of the log's end: the newest snapshot, and what the batches after it say. `sync`: whether the
-    disk is waited for; a snapshot that didn't reach it is found out by its checksum."""
+    """Rebuild the producers as of the log's end from the newest snapshot and the batches after it. `sync`: wait for the
+    disk; an incomplete snapshot is found by its checksum."""
     snapshots.load_latest(states, log_start_offset, log_end_offset, now_ms)
     start = states.map_end_offset
     for segment in segments:
@@ -139,7 +139,7 @@ def rebuild_producers(
             snapshots.take(states, sync=sync)
         try:
             _replay_segment(states, segment, max(start, segment.base_offset))
-        except KafkaError as error:  # it was correct at the fsync: a reader of the batch gets an error
+        except KafkaError as error:  # it was valid at the fsync: a reader of the batch gets an error
             log.error("producers forgotten because of a broken batch", path=str(segment.path), reason=str(error))
             states.clear(segment.end_offset)
             states.forgotten_up_to = EVERY_PRODUCER
@@ -180,7 +180,7 @@ def note_aborted(segment: Segment, transaction: CompletedTransaction) -> None:
 
 
 def recover_segment(segment: Segment, config: LogConfig, epochs: LeaderEpochCache) -> int:
-    """Reads the whole segment, rebuilds its indexes, cuts it where it stops making sense; how many bytes went."""
+    """Read the whole segment, rebuild its indexes, truncate it at the first invalid byte; return the removed bytes."""
     valid, next_offset, reason = _rebuild_indexes(segment, config, epochs)
     removed = segment.size - valid
     if removed:
@@ -192,7 +192,7 @@ def recover_segment(segment: Segment, config: LogConfig, epochs: LeaderEpochCach
             reason=reason,
         )
     segment.cut_back(valid, next_offset)
-    segment.transactions.reset()  # `rebuild_producers` finds again what belongs into it
+    segment.transactions.reset()  # `rebuild_producers` fills it again
     return removed
 
 
@@ -308,7 +308,7 @@ def _recover_unflushed(segments: list[Segment], config: LogConfig, epochs: Leade
 
 
 def _find_end(last: Segment, config: LogConfig, epochs: LeaderEpochCache, snapshots: ProducerSnapshots) -> None:
-    """Walks from the last index entry to learn the offset after the last batch. Whole batches must fill the file."""
+    """Read on from the last index entry to find the offset after the last batch. Whole batches must fill the file."""
     start = last.index.last()
     end_offset, end = last.base_offset, start[1] if start else 0
     try:

@@ -52,13 +52,13 @@ class RecoveryPoint:
                 self.last_flush_ms = self._clock.now_ms()
 
     def move_back(self, offset: int) -> None:
-        """The log is about to be cut back to the offset."""
+        """Lower the recovery point, because the log is about to be truncated to the offset."""
         with self._lock:
             self.truncations += 1
             self.offset = min(self.offset, offset)
 
     def disturb(self) -> None:
-        """Make a flush or a compaction under way look again: its files get other names, or go."""
+        """Make a running flush or compaction check its files again: they get other names, or are deleted."""
         with self._lock:
             self.truncations += 1
 

@@ -129,17 +129,17 @@ class Segment:
     # -- writing ------------------------------------------------------------------------------------------------
 
     def activate(self, config: LogConfig) -> None:
-        """Becomes the segment that is appended to."""
+        """Become the segment that is appended to."""
         self._active = True
         OPEN_FILES.discard(self)
-        self._file = None  # a partition that is not in use needs no descriptor
+        self._file = None  # an unused partition needs no descriptor
         self.limit_indexes(config.segment_index_bytes)
 
     def limit_indexes(self, max_bytes: int) -> None:
         self.index_room = min(self.index.room(max_bytes), self.time_index.room(max_bytes))
 
     def deactivate(self) -> None:
-        """Becomes read-only: last time entry, files at their exact size."""
+        """Become read-only: last time entry, files at their exact size."""
         self.finish_indexes()
         os.ftruncate(self.file.fileno(), self.size)
         offsets, positions = self._marks
@@ -148,7 +148,7 @@ class Segment:
         OPEN_FILES.touch(self)
 
     def append(self, data: Buffer, batches: Sequence[BatchInfo], index_interval: int) -> None:
-        """Writes the batches that fill `data`, in one go, and marks and indexes them."""
+        """Write the batches that fill `data` with one call, and mark and index them."""
         position, file = self.size, self._file
         fd = (self.file if file is None else file).fileno()
         if (written := pwrite(fd, data, position)) < len(data):
@@ -178,7 +178,7 @@ class Segment:
         self.size = position
 
     def cut_back(self, size: int, end_offset: int) -> None:
-        """Undoes an append that failed half-way."""
+        """Undo an append that failed half-way."""
         self.set_end(size, end_offset)
         os.ftruncate(self.file.fileno(), size)
 
@@ -190,7 +190,7 @@ class Segment:
         self.transactions.truncate_to(end_offset)
 
     def truncate_to(self, offset: int) -> int:
-        """Drops the batch that has the offset and all after it; returns how many bytes went."""
+        """Drop the batch with the offset and everything after it; return the number of removed bytes."""
         found = self.locate(offset)
         position = found[0] if found else self.size
         removed = self.size - position
@@ -334,7 +334,7 @@ class Segment:
         return (self.path, self.index.path, self.time_index.path, self.transactions.path)
 
     def mark_deleted(self) -> list[Path]:
-        """Renames the files so that a restart won't load them; returns their names now. Slices stay readable."""
+        """Rename the files so that a restart doesn't load them; return their new names. Slices stay readable."""
         renamed = []
         for path in self.paths():
             target = path.with_name(path.name + DELETED_SUFFIX)
@@ -359,7 +359,7 @@ class Segment:
         return renamed
 
     def move_to(self, directory: Path) -> None:
-        """The directory was renamed."""
+        """Use the new path of a renamed directory."""
         self.path = directory / self.path.name
         self.index.path = directory / self.index.path.name
         self.time_index.path = directory / self.time_index.path.name
@@ -370,7 +370,7 @@ class Segment:
         self._file = None
 
     def set_end(self, size: int, end_offset: int) -> None:
-        """Readers see no more than this."""
+        """Set the end for readers."""
         self._marks = (array("q", (end_offset,)), array("q", (size,)))
         self.size = size
 

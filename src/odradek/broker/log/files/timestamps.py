@@ -35,7 +35,8 @@ def youngest(segments: Sequence[Segment], log_start_offset: int) -> TimestampOff
 
 
 def _youngest_in(segment: Segment, log_start_offset: int, best: TimestampOffset | None) -> TimestampOffset | None:
-    """One batch has it, but where that lies before the log's start, which DeleteRecords has moved into the segment."""
+    """Search the segment: one batch has it, unless that batch is before the log's start, which DeleteRecords has moved
+    into the segment."""
     newest = segment.max_timestamp
     for position, header in segment.headers(segment.index.position_for(max(newest.offset, log_start_offset))):
         least = NO_TIMESTAMP if best is None else best.timestamp

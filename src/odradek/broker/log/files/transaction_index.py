@@ -34,7 +34,7 @@ class TransactionIndex:
         return count
 
     def append(self, aborted: AbortedTransaction) -> None:
-        """Adds the transaction, unless it is there already: recovery reads markers again. OSError: nothing is added."""
+        """Add the transaction, unless it is there already: recovery reads markers again. OSError: nothing is added."""
         count = len(self)
         if count and self._newest < 0:
             self._newest = self.entries()[-1].last_offset

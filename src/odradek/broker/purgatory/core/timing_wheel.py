@@ -62,7 +62,7 @@ class TimingWheel:
         return self._size
 
     def add(self, entry: TimerEntry) -> bool:
-        """False: it is due already, and has not been added."""
+        """Add a timer. False: it is due already, and was not added."""
         deadline_ms = entry.deadline_ms
         if deadline_ms < self._wheels[0].current_ms + self._wheels[0].tick_ms:
             return False
@@ -79,7 +79,7 @@ class TimingWheel:
         return True
 
     def remove(self, entry: TimerEntry) -> bool:
-        """False: it was not in the wheel."""
+        """Remove a timer. False: it was not in the wheel."""
         if entry.bucket is None:
             return False
         del entry.bucket.entries[entry]
@@ -88,7 +88,7 @@ class TimingWheel:
         return True
 
     def advance_clock(self, now_ms: int) -> list[TimerEntry]:
-        """All entries whose deadline is at or before now, earliest first."""
+        """Return the entries that are due now, earliest first."""
         expired: list[TimerEntry] = []
         queue = self._queue
         while queue and queue[0][0] <= now_ms:

@@ -24,7 +24,7 @@ _CLIENTS = "/clients/"
 
 
 class QuotaEntity(NamedTuple):
-    """User and client id that are charged. An empty name: the limit doesn't look at it."""
+    """User and client id that are charged. An empty name: the limit ignores it."""
 
     user: str
     client_id: str

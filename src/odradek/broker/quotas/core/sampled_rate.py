@@ -35,7 +35,8 @@ class SampledRate:
         return self.total * 1000 / self._span_ms(now_ms)
 
     def wait_ms(self, limit: float, now_ms: int) -> int:
-        """0 while the rate is within the limit (a second); with a limit of nothing, until all is forgotten."""
+        """Return the wait: 0 while the rate is within the limit per second; with a limit of 0, until all samples are
+        gone."""
         rate = self.per_second(now_ms)
         if rate <= limit:
             return 0

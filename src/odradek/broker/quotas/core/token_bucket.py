@@ -1,4 +1,4 @@
-"""Changes that cost tokens: the bucket fills at a rate and holds so many seconds' worth. Pure.
+"""Token bucket: it fills at a rate and holds the tokens of a number of seconds. Pure.
 
 A request is admitted while any tokens are left, and may overdraw the bucket; then all wait until it is above zero.
 So something larger than the bucket is possible, and paid for afterwards.

@@ -4,7 +4,7 @@
     {"time_ms":1794881405125,"broker":1,"seq":124,"kind":"write","what":"PartitionState","cause":120,
      "controller_epoch":1,"topic":"orders","partition":2,"leader":2,"leader_epoch":1,"isr":[2,1],"version":1}
 
-What an entry doesn't know is left out of its line.
+Missing fields of an entry are left out of its line.
 """
 
 import json
@@ -22,7 +22,7 @@ class Kind(StrEnum):
     SESSION = "session"  # with ZooKeeper
     TERM = "term"  # this broker became controller, has taken over, or is controller no longer
     EVENT = "event"  # an event of the controller; the cause of the entries that follow
-    READ = "read"  # from ZooKeeper
+    READ = "read"  # a read from ZooKeeper
     WATCH = "watch"  # a watch set in ZooKeeper
     WRITE = "write"  # to ZooKeeper
     MOVE = "state"  # of a state machine: partition or replica
@@ -30,11 +30,11 @@ class Kind(StrEnum):
     CHANNEL = "channel"  # to a broker, opened or closed
     ANSWER = "response"  # to the requester
     LATER = "deferred"  # an event that was scheduled
-    REPORT = "report"  # what a person should know
+    REPORT = "report"  # a message for the operator
     ISR = "isr"  # a leader wants to change its ISR
     GROUP = "group"  # a group that this broker coordinates has its next generation; `text` says why
     TRANSACTION = "txn"  # a transactional id that this broker coordinates has moved; `text` says why
-    PICTURE = "snapshot"  # what the controller knew when the file was begun
+    PICTURE = "snapshot"  # state of the controller at the begin of the file
     LOG_DIR = "logdir"  # a log directory of this broker failed, or the journal goes on in another one
     DROPPED = "dropped"  # entries for which the queue had no room; `count` says how many
     GAP = "gap"  # entries that were numbered and are not there; `count` says how many, where that is known
@@ -65,9 +65,9 @@ class Entry:
     kind: str
     what: str
     cause: int | None = None
-    """The `seq`, in the same journal, of the event that this was done about."""
+    """The `seq`, in the same journal, of the event that caused the entry."""
     controller_epoch: int | None = None
-    """Epoch of the term in which it was seen or done; None where it has nothing to do with one."""
+    """Epoch of the controller's term; None for entries outside of a term."""
     text: str | None = None
     topic: str | None = None
     partition: int | None = None

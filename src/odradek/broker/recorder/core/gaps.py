@@ -34,7 +34,7 @@ class GapFinder:
     def __init__(self) -> None:
         self._runs: dict[int, list[_Run]] = defaultdict(list)
         self._epochs: dict[int, tuple[int, int]] = {}  # the first and the last time of each
-        self._reported: set[tuple[int, int]] = set()  # after which entries a broker itself says that some are missing
+        self._reported: set[tuple[int, int]] = set()  # entries after which a broker itself reports missing ones
 
     def note(self, entry: Entry) -> None:
         runs = self._runs[entry.broker]

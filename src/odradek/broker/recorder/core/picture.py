@@ -1,4 +1,4 @@
-"""The cluster as the controller knew it at a moment: controller, live brokers, leader and ISR of each partition.
+"""State of the cluster in the controller at a moment: controller, live brokers, leader and ISR of each partition.
 
 It is a fold over the entries in their order. The writer keeps one as well and begins each file with it, so that a
 journal can be replayed after its first files were deleted.

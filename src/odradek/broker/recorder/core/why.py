@@ -92,7 +92,7 @@ def _led(state: PartitionPicture) -> tuple[int, int, tuple[int, ...]]:
 
 @dataclass(slots=True)
 class _Moment:
-    """Knowledge at the time of an event."""
+    """State at the time of an event."""
 
     brokers: Mapping[int, Mapping[str, Any]]
     former_controller: tuple[int, int]
@@ -189,7 +189,7 @@ class _Known:
         return ""
 
     def _end_of(self, broker: int, place: int, epoch: int | None) -> str:
-        """Return the end of the broker, by its own account: it may have written of it only after others had acted.
+        """Return the end of the broker by its own journal, which may have the entry only after others had acted.
 
         `epoch`: of the controller that it was, and that may have resigned.
         """

@@ -13,7 +13,7 @@ _CODECS = {"uncompressed": Codec.NONE} | {codec.name.lower(): codec for codec in
 
 
 def batch_rules(config: LogConfig) -> BatchRules:
-    """A topic's configuration as the rules for what may be appended to it."""
+    """Return the rules of appends to a topic, from its configuration."""
     codec = _CODECS.get(config.compression_type)
     return BatchRules(
         max_message_bytes=config.max_message_bytes,

@@ -60,7 +60,7 @@ class Followers:
         return change
 
     def expanded(self, follower: RemoteReplica, *, high_watermark: int, epoch_start: int) -> tuple[int, ...] | None:
-        """The ISR with a follower that may join it, if it may, and none is on its way already."""
+        """Return the ISR with a follower added; None if it may not join, or a change is pending."""
         if self.pending is not None or not self._rules.is_alive(follower.broker_id):
             return None
         if not may_join(follower, high_watermark=high_watermark, epoch_start=epoch_start):
@@ -80,10 +80,10 @@ class Followers:
         return tuple(self.by_id[r].broker_epoch if r in self.by_id else -1 for r in isr)
 
     def min_isr(self, configured: int) -> int:
-        """More than there are replicas can't be asked for."""
+        """Return min.insync.replicas, at most the number of replicas."""
         return min(configured, len(self.by_id) + 1)
 
-    # ---- what they have
+    # ---- positions
 
     def high_watermark(self, current: int, leader_end: int, now_ms: int) -> int:
         rules = self._rules

@@ -1,4 +1,4 @@
-"""The arithmetic of commitment. Pure."""
+"""Arithmetic of the high watermark. Pure."""
 
 from collections.abc import Callable, Container, Iterable
 

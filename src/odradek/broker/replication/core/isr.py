@@ -23,8 +23,8 @@ REFUSED = TAKEN_BACK | {
     ErrorCode.INVALID_REQUEST,
     ErrorCode.NEW_LEADER_ELECTED,
 }
-"""Answers that asking again wouldn't change. But for those taken back, the leader's state is out of date: the change
-stays pending, and the next directive of the controller says what is true."""
+"""Answers that a retry wouldn't change. Except after those that revert the change, the leader's state is outdated: the
+change stays pending until the next directive of the controller."""
 
 
 @dataclass(frozen=True, slots=True)

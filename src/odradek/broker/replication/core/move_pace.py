@@ -5,14 +5,14 @@ Copying what is there takes a while, in which more is written; copying that take
 than the one before, as long as the copy is faster than the writers. If it isn't, they are held back, a piece at a
 time; and if even that doesn't help, until all is copied. So every move comes to its end.
 
-A throttle is the operator's will: what it costs is never made up for by holding writers back.
+A throttle is set by the operator: writers never wait to compensate for it.
 """
 
 from enum import Enum
 
 FINISH_BYTES = 256 << 10
 HELD_ROUNDS_MAX = 8
-_GETS_CLOSER = 0.75  # a lap that leaves more than this of the lap before won't get there soon
+_GETS_CLOSER = 0.75  # a lap that leaves more than this share of the lap before is too slow
 
 
 class Manner(Enum):

@@ -22,7 +22,7 @@ class FetchedPartition(NamedTuple):
 
 
 class Appended(NamedTuple):
-    """`awaited_in`: the leadership (its first epoch) in which the records may yet be committed, or COMMITTED."""
+    """`awaited_in`: the leadership (its first epoch) in which the records may still be committed, or COMMITTED."""
 
     result: AppendResult
     awaited_in: int

@@ -14,7 +14,7 @@ reconnects sends its unacknowledged batches from the first one on.
 When leadership has moved, the batch before the gap may have been refused by the former leader, or lost with it, and be
 on its way here: librdkafka may send the batch behind it first. So where leadership may have moved, a gap gets the
 benefit of the doubt a few times, as NOT_LEADER_OR_FOLLOWER, before it is out of order. So does the first batch of a
-producer that is not known and may have been, before it is believed. A leader of several replicas can't know that
+producer that is not known but may have been, before it is accepted. A leader of several replicas can't know that
 leadership has not moved: it may have moved away and back before this broker received a request.
 """
 
@@ -99,9 +99,9 @@ class RefusedBatches(dict[Key, Refusal]):
         return error
 
     def doubt(self, tp: TopicPartition, records: memoryview) -> KafkaError | None:
-        """The error for a first batch whose producer is not known and may have been; None: it is to be believed.
+        """Return the error for a first batch whose producer is not known but may have been; None: it is accepted.
 
-        The batch before it may be on its way. One that keeps coming alone is the first one that its producer has.
+        The batch before it may be on its way. A batch that keeps coming alone is the first one of its producer.
         """
         producer = idempotent_producer(records)
         if producer is None:
@@ -152,7 +152,7 @@ class RefusedBatches(dict[Key, Refusal]):
 
 
 def _doubt(producer: IdempotentProducer, next_sequence: int) -> Refusal | None:
-    """The batch before the gap, as if it had been refused; None: there is no gap, the sequence was there before."""
+    """Treat the batch before the gap as refused; None: there is no gap, the sequence was there before."""
     if not _is_behind(producer.sequence, next_sequence):
         return None
     return Refusal(next_sequence, ErrorCode.NOT_LEADER_OR_FOLLOWER, "", DOUBTS_MAX)

@@ -25,8 +25,8 @@ class RemoteReplica:
         self.log_start_offset = UNKNOWN_OFFSET
         self.last_caught_up_ms = NEVER_MS
         self.last_fetch_ms = NEVER_MS
-        self.last_fetch_leader_end = UNKNOWN_OFFSET  # where the leader's log ended when it last asked
-        self.broker_epoch = -1  # of the registration under which it fetches, where it says so
+        self.last_fetch_leader_end = UNKNOWN_OFFSET  # end of the leader's log at its last fetch
+        self.broker_epoch = -1  # of the registration under which it fetches, if it names it
 
     def start_epoch(self, *, new_leader: bool, leader_end: int, in_sync: bool, now_ms: int) -> None:
         """A leader epoch begins. A new leader knows nothing yet; nor does one that was not told of an epoch in between,

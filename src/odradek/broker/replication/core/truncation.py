@@ -11,7 +11,7 @@ UNDEFINED = -1
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """The log must end at the offset. Not final: with what is its last epoch then, the leader must be asked again."""
+    """Truncate the log to the offset. If it is not final, the leader must be asked again with the new last epoch."""
 
     offset: int
     is_final: bool = True

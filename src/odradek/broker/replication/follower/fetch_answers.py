@@ -31,10 +31,10 @@ log = get_logger(__name__)
 
 
 class CopyOutcome(Enum):
-    COPIED = "what came is in the log"
+    COPIED = "the batches are in the log"
     OUT_OF_RANGE = "the leader doesn't have the end of our log: ask where its own begins and ends"
     RETRY = "something that may pass: ask again later"
-    OVER = "nothing is to be had in this epoch: the controller will say what comes next"
+    OVER = "no records in this epoch: the controller will send the next directive"
 
 
 def take(partition: Follower, tp: TopicPartition, progress: Progress, data: PartitionData) -> CopyOutcome:
@@ -70,7 +70,7 @@ def _append(partition: Follower, progress: Progress, data: PartitionData) -> Non
 
 
 def cut(partition: Follower, tp: TopicPartition, following: FetchAssignment, leader: tuple[int, int]) -> Cut:
-    """Cuts the log where the leader's epochs say. KafkaError when it can't be done."""
+    """Truncate the log by the leader's epochs. KafkaError if that fails."""
     own = partition.log
     found = cut_by_epoch(leader, own.epochs.end_offset_for(leader[0], own.log_end_offset), own.log_end_offset)
     log.info(
@@ -109,7 +109,7 @@ def failed(tp: TopicPartition, error: KafkaError) -> CopyOutcome:
 def reset_after_out_of_range(
     peer: BrokerClient, broker_id: int, partition: Follower, tp: TopicPartition, following: FetchAssignment
 ) -> None:
-    """Finds where the leader's log begins and ends, and makes ours fit. KafkaError when that can't be done now."""
+    """Ask for the begin and end of the leader's log, and adjust ours. KafkaError if that can't be done now."""
     leader_end = _list_offset(peer, broker_id, tp, following.leader_epoch, LATEST)
     leader_start = _list_offset(peer, broker_id, tp, following.leader_epoch, EARLIEST)
     own = partition.log

@@ -17,9 +17,9 @@ from odradek.model.topology import Endpoint
 from odradek.protocol.api_keys import ApiKey
 from odradek.protocol.messages.fetch import FetchRequest, FetchResponse, ReplicaState
 
-_GRACE_MS = 5  # for an answer that may be on its way, before a fetch is given up
-_GIVE_UP_EVERY_MS = 100  # giving up costs a connection and a full fetch: not for each of many orders
-_GIVE_UP_PARTITIONS_PER_MS = 2  # and a full fetch costs the more, the more partitions there are
+_GRACE_MS = 5  # wait for an answer that may be on its way, before a fetch is abandoned
+_GIVE_UP_EVERY_MS = 100  # an abandoned fetch costs a connection and a full fetch: not for each of many directives
+_GIVE_UP_PARTITIONS_PER_MS = 2  # a full fetch costs more with more partitions
 
 _LAST_WITHOUT_DIVERGENCE = 11  # the last Fetch whose answer doesn't tell of diverging epochs
 _LAST_BY_NAME = 12
@@ -82,7 +82,7 @@ class LeaderLink:
             self._peer = None
 
     def fetch(self) -> FetchResponse | None:
-        """The leader's answer; None when the fetch was given up for something that came meanwhile."""
+        """Fetch; return the leader's answer. None: the fetch was abandoned for a posted action."""
         peer = self.connect()
         request, version = self._request()
         peer.submit(request, version)

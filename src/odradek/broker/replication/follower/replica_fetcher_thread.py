@@ -21,10 +21,10 @@ from odradek.client.broker_client import BrokerClient, ConnectionFailed, Unsuppo
 from odradek.model.topology import Endpoint, TopicPartition
 from odradek.protocol.messages.fetch import FetchResponse, PartitionData
 
-_IDLE_MS = 5_000  # after which a loop without partitions ends
+_IDLE_MS = 5_000  # time after which a thread without partitions ends
 _FIRST_BACKOFF_MS = 20
-_SWEEP_MS = 1_000  # how often log starts that retention moved are looked for
-_THROTTLED_MS = 100  # how soon to look again whether a throttle lets go
+_SWEEP_MS = 1_000  # interval of the search for log starts that retention moved
+_THROTTLED_MS = 100  # pause before the next check of a throttle
 
 log = get_logger(__name__)
 
@@ -182,7 +182,7 @@ class ReplicaFetcherThread:
                 self._leave_out(tp, _THROTTLED_MS)
 
     def _sweep(self, now: int) -> None:
-        """The leader wants to know where our logs begin, and retention moves that without telling us."""
+        """Find changed log starts: the leader needs them, and retention moves them without a notification."""
         if now - self._swept_at < _SWEEP_MS:
             return
         self._swept_at = now
@@ -247,7 +247,7 @@ class ReplicaFetcherThread:
         except KafkaError as error:
             self._settle(tp, progress, fetch_answers.failed(tp, error))
 
-    # ---- leaders that don't tell of divergence
+    # ---- leaders that don't report divergence
 
     def _untruncated(self) -> list[TopicPartition]:
         if self._link.knows_divergence:
@@ -255,7 +255,7 @@ class ReplicaFetcherThread:
         return [tp for tp, progress in self._progress.items() if progress.must_truncate and tp not in self._retry_at]
 
     def _truncate_by_epochs(self, peer: BrokerClient) -> None:
-        """Asks where the last epoch of each log ended, and cuts there, before the first fetch in an epoch."""
+        """Ask for the end of each log's last epoch, and truncate to it, before the first fetch in an epoch."""
         asked: dict[TopicPartition, tuple[int, int]] = {}
         for tp in self._untruncated():
             partition = self._context.find(tp)

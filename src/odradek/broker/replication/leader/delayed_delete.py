@@ -9,7 +9,7 @@ from odradek.broker.replication.partition import Partition
 from odradek.model.topology import TopicPartition
 
 DeleteOutcomes: TypeAlias = dict[TopicPartition, int | KafkaError]
-"""The low watermark reached, or why it wasn't."""
+"""The reached low watermark, or the error."""
 
 
 class DelayedDelete(DelayedOperation):

@@ -38,7 +38,7 @@ class FetchTarget:
     log_start_offset: int = -1  # the follower's own
     sent_high_watermark: int = -1
     sent_log_start: int = -1
-    seen_in: Partition | None = None  # where it was last looked for, and found to be in order
+    seen_in: Partition | None = None  # position of the last successful epoch check
 
 
 class FetchTerms(NamedTuple):
@@ -50,7 +50,7 @@ class FetchTerms(NamedTuple):
     replica_id: int = CONSUMER  # the broker that follows
     replica_epoch: int = -1  # the epoch of its registration
     only_leader: bool = True  # whether a follower may not answer
-    rack: str = ""  # the consumer's, which would rather read near by
+    rack: str = ""  # rack of the consumer, for reads from a near replica
     listener: str = ""  # by which it came
 
 
@@ -103,8 +103,8 @@ class FetchReader:
     def read(self, targets: Sequence[FetchTarget], terms: FetchTerms, *, again: bool = False) -> list[FetchOutcome]:
         """Read in the order asked until the bytes run out. The first record found is never cut for being too large.
 
-        Those of which there is nothing new to tell are left out. `again`: the fetch was looked at before, and what it
-        tells of the follower is known already.
+        Partitions without news are left out. `again`: the fetch was read before, and its facts about the follower are
+        recorded.
         """
         outcomes = []
         remaining = terms.max_bytes

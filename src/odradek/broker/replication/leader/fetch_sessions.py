@@ -69,7 +69,7 @@ class FetchSession:
     def _remember(known: FetchTarget, outcome: FetchOutcome) -> bool:
         found = outcome.found
         if outcome.error or found is None:
-            known.sent_high_watermark = -1  # whatever comes next is news
+            known.sent_high_watermark = -1  # the next answer counts as changed
             return True
         moved = known.sent_high_watermark != found.high_watermark or known.sent_log_start != found.log_start_offset
         known.sent_high_watermark, known.sent_log_start = found.high_watermark, found.log_start_offset

@@ -35,7 +35,7 @@ RETRY_MS = 50
 RETRY_MS_MAX = 1_000
 
 Answer: TypeAlias = LeaderAndIsr | ErrorCode
-"""The state of the partition with the change in it, or why there is none."""
+"""The new state of the partition, or the error."""
 
 
 OnAnswer = Callable[[IsrChange, Answer], None]

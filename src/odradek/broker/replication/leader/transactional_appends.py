@@ -152,10 +152,10 @@ class TransactionalAppends:
         """Verification can be disabled; the partitions of a transaction have to be known all the same."""
         return self.is_enabled or transaction.adds_partitions
 
-    # ---- one request after the other
+    # ---- serial execution
 
     def _begin(self, append: TransactionalAppend) -> dict[Partition, VerificationGuard] | None:
-        """Guards where the transaction is not open yet; None: nothing has to be asked."""
+        """Return guards for partitions without the open transaction; None: no verification is needed."""
         transaction = append.transaction
         if not self._asks_for(transaction):
             return None

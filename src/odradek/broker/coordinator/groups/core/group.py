@@ -1,6 +1,6 @@
 """One group: its state, its members, and the members that wait for an answer. Pure: no clock, no lock, no log.
 
-What happens to a group is decided in `rebalance`; here are the moves that those decisions are made of. `wake_ms` is the
+`rebalance` decides; this module has the changes of a group's state that the decisions use. `wake_ms` is the
 next time at which the group must be checked: a member's session may expire, or a rebalance time out.
 """
 
@@ -35,7 +35,7 @@ class GroupState(StrEnum):
     EMPTY = "Empty"  # no members; may have offsets
     PREPARING_REBALANCE = "PreparingRebalance"  # waits for all members to join
     COMPLETING_REBALANCE = "CompletingRebalance"  # waits for the leader's assignment
-    STABLE = "Stable"  # all have their part
+    STABLE = "Stable"  # all members have their assignment
     DEAD = "Dead"  # deleted, or coordinated elsewhere by now
 
 
@@ -62,7 +62,7 @@ class Member:
     session_timeout_ms: int
     protocols: Protocols
     assignment: bytes = b""
-    is_new: bool = False  # has never been through a rebalance: the one that it waits for doesn't keep it alive
+    is_new: bool = False  # has not completed a rebalance yet: waiting for one doesn't keep it alive
     deadline_ms: int = NEVER_MS
 
     def __str__(self) -> str:
@@ -84,7 +84,9 @@ class Group:
         self.leader: str | None = None
         self.members: dict[str, Member] = {}
         self.static_members: dict[str, str] = {}  # instance id → member id
-        self.pending_members: dict[str, int] = {}  # were given an id and must come back with it, until when
+        self.pending_members: dict[
+            str, int
+        ] = {}  # members that were given an id and must join with it, with the time limit
         self.pending_sync: set[str] = set()  # of this generation, not heard of since
         self.waiting_to_join: dict[str, JoinWaiter] = {}
         self.waiting_to_sync: dict[str, SyncWaiter] = {}
@@ -116,7 +118,7 @@ class Group:
         self.wake_ms = min(self.wake_ms, deadline_ms)
         return deadline_ms
 
-    # ---- why it rebalances
+    # ---- reasons of rebalances
 
     def because(self, cause: str, said: str | None = None) -> None:
         """Note the reason of the next rebalance; perhaps with a client's own words."""
@@ -163,7 +165,7 @@ class Group:
         member.session_timeout_ms = session_timeout_ms
 
     def rename(self, member: Member, member_id: str) -> None:
-        """A static member is back under another id. It keeps its place and its part."""
+        """Give a static member that has returned another id. It keeps its place and its assignment."""
         old_id = member.id
         self.members = {member_id if id == old_id else id: each for id, each in self.members.items()}
         member.id = member_id
@@ -192,7 +194,7 @@ class Group:
         return max((member.rebalance_timeout_ms for member in self.members.values()), default=0)
 
     def elect_joined_leader(self) -> bool:
-        """Keep the leader if it joined, else elect the first member that did. Returns False if no member joined."""
+        """Keep the leader if it joined, else elect the first member that joined. Return False if no member joined."""
         if self.leader in self.waiting_to_join:
             return True
         joined = next((id for id in self.members if id in self.waiting_to_join), None)

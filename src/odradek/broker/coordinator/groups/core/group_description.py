@@ -37,7 +37,7 @@ class GroupDescription:
 
 
 def describe_group(group: Group) -> GroupDescription:
-    """Subscriptions and assignments mean something only while the group is stable."""
+    """Describe a group; subscriptions and assignments are only shown while it is stable."""
     stable = group.state is GroupState.STABLE
     protocol = (group.protocol_name or "") if stable else ""
     members = [

@@ -62,8 +62,8 @@ class MemberMetadata(Struct):
     client_host: str = string()
     rebalance_timeout: int = int32("1+", default=-1, ignorable=True)
     session_timeout: int = int32()
-    subscription: bytes = bytes_()  # what the member said to the chosen protocol
-    assignment: bytes = bytes_()  # what the leader said to the member
+    subscription: bytes = bytes_()  # the member's metadata for the chosen protocol
+    assignment: bytes = bytes_()  # the assignment by the leader
 
 
 class GroupMetadataValue(Message, versions="0-4", flexible="4+"):

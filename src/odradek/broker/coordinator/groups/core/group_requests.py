@@ -18,7 +18,7 @@ class Moment(NamedTuple):
 
 
 Protocols: TypeAlias = tuple[tuple[str, bytes], ...]
-"""The assignors that a member can do, best first, each with what it has to say to it."""
+"""The assignors of a member, best first, each with the member's metadata for it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +127,9 @@ class Joining:
     rebalance_timeout_ms: int
     protocol_type: str
     protocols: Protocols
-    needs_known_id: bool = False  # must come back with the id that it is given: so a lost answer leaves no ghost behind
+    needs_known_id: bool = (
+        False  # has to join again with the id that it is given, so that a lost answer leaves no unknown member
+    )
     may_skip_assignment: bool = False
     reason: str | None = None  # in the client's words
 

@@ -39,7 +39,7 @@ def may_commit(group: Group, committer: Committer, now: Moment) -> ErrorCode:
 
 
 def may_commit_in_transaction(group: Group, committer: Committer) -> ErrorCode:
-    """A producer that doesn't say for which member it commits (KIP-447) is fenced by its epoch alone."""
+    """Check a commit in a transaction. A producer that names no member (KIP-447) is fenced by its epoch alone."""
     if group.state is GroupState.DEAD:
         return ErrorCode.COORDINATOR_NOT_AVAILABLE
     is_nameless = not committer.member_id and committer.instance_id is None

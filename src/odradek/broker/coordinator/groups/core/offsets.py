@@ -12,8 +12,8 @@ Offsets = dict[TopicPartition, CommittedOffset]
 def expired_offsets(
     group: Group, offsets: Mapping[TopicPartition, CommittedOffset], now_ms: int, retention_ms: int
 ) -> list[TopicPartition]:
-    """Retention begins when the group lost its last member. It begins with the commit for clients without a group,
-    and for records without that time (Kafka before 2.1).
+    """Return the expired offsets. Retention begins when the group lost its last member. It begins with the commit for
+    clients without a group, and for records without that time (Kafka before 2.1).
 
     While a group has members, offsets of the topics that they read don't expire; if these are unknown, none do.
     """

@@ -42,7 +42,7 @@ class PendingOffsets:
             self._drop_older(tp, self._count)
 
     def end(self, producer_id: int, *, committed: bool) -> dict[TopicPartition, CommittedOffset | None]:
-        """The producer's transaction ended; the offsets that it commits."""
+        """End the producer's transaction; return the offsets that it commits."""
         changes = self._by_producer.pop(producer_id, {})
         if not committed:
             return {}

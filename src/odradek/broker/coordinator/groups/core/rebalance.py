@@ -80,7 +80,7 @@ def _known_member_joins(group: Group, joining: Joining, waiter: JoinWaiter, rule
         yield from _wait_to_join(group, group.members[member_id], joining, waiter)
         yield from _maybe_prepare(group, rules, now)
     else:
-        # It missed the answer to its last join, or it is a follower for whom nothing has changed.
+        # It missed the answer to its last join, or it is a follower without changes.
         tells_members = group.state is GroupState.COMPLETING_REBALANCE and member_id == group.leader
         yield Reply(waiter, _joined(group, member_id, tells_members=tells_members))
 
@@ -157,12 +157,12 @@ def _static_member_returns(
             group.expect_heartbeat(member, stored.now)
         yield _refused(waiter, "", stored.error)
     elif error := member_error(group, joining.fresh_id, joining.instance_id):
-        yield _refused(waiter, joining.fresh_id, error)  # meanwhile it was sent away, or came once more
+        yield _refused(waiter, joining.fresh_id, error)  # meanwhile it was removed, or joined once more
     elif joining.may_skip_assignment:
         leads = group.leader == member.id
         yield Reply(waiter, _joined(group, member.id, tells_members=leads, skip_assignment=leads))
     else:
-        # As leader it would assign anew, and no member would get that assignment.
+        # A new assignment by it as leader would reach no member.
         yield Reply(waiter, _joined(group, member.id, leader=former_leader))
 
 
@@ -314,13 +314,13 @@ def _synced(group: Group, member: Member) -> SyncAnswer:
     return SyncAnswer(ErrorCode.NONE, member.assignment, group.protocol_type, group.protocol_name)
 
 
-# ---- leaving, by word or by silence
+# ---- leaving, by request or by timeout
 
 
 def leave(
     group: Group, member_id: str, instance_id: str | None, reason: str | None, rules: GroupRules, now: Moment
 ) -> Generator[Effect, Stored, ErrorCode]:
-    """A static member may be named by its instance id alone."""
+    """Remove members; a static one may be named by its instance id alone."""
     if not member_id and instance_id is not None:
         member_id = group.static_members.get(instance_id, "")
     if member_id in group.pending_members:
@@ -335,7 +335,8 @@ def leave(
 
 
 def expire(group: Group, rules: GroupRules, now: Moment) -> Decision:
-    """All whose time is up by now. A group that this broker has given up waits for nobody, but may have a timer."""
+    """Remove all members whose time is up. A group that this broker has unloaded may still have a timer, without
+    effect."""
     if group.state is GroupState.DEAD:
         return
     now_ms = now.monotonic_ms
@@ -372,7 +373,7 @@ def _dismiss(group: Group, member_id: str, error: ErrorCode, *, answered_id: str
         yield Reply(sync_waiter, SyncAnswer(error))
 
 
-# ---- the coordinator takes over, or gives up
+# ---- load and unload
 
 
 def after_load(group: Group, rules: GroupRules, now: Moment) -> Decision:

@@ -238,7 +238,7 @@ def _end_without_transaction(
         if is_repeated:
             return Refused(ErrorCode.INVALID_TXN_STATE)
     if client_version >= EPOCH_BUMP_VERSION and not commit:
-        # its producer doesn't know whether any of its writes came to be part of a transaction
+        # its producer doesn't know whether any of its writes became part of a transaction
         return _prepare(transaction, client_version, now_ms, commit=False, new_producer_id=new_producer_id)
     return Refused(ErrorCode.INVALID_TXN_STATE)
 
@@ -267,7 +267,8 @@ def _prepare(
 
 
 def complete(transaction: Transaction, now_ms: int) -> Transaction:
-    """All markers are written. A producer without unused epochs continues with a new id."""
+    """Complete a transaction whose markers are all written. A producer without unused epochs continues with a new
+    id."""
     state = _S.COMPLETE_COMMIT if transaction.state is _S.PREPARE_COMMIT else _S.COMPLETE_ABORT
     if transaction.next_producer_id == NO_PRODUCER_ID:
         return transaction.move_to(state, partitions=_NO_PARTITIONS, last_update_ms=now_ms)

@@ -1,7 +1,7 @@
 """One transactional id: its producer, its state and the partitions of its transaction. Pure; never changed in place.
 
-A decision makes the next value; the coordinator takes it over when the record that says so is replicated. So memory is
-always what a replay of the log would give, and a write that fails leaves nothing behind: no epoch is used up by it.
+A decision makes the next value; the coordinator takes it over when the record that says so is replicated. So memory
+always equals a replay of the log, and a failed write has no effect: it uses up no epoch.
 """
 
 from collections.abc import Mapping
@@ -77,7 +77,7 @@ class Transaction(NamedTuple):
 
     @classmethod
     def new(cls, transactional_id: str, producer_id: int, timeout_ms: int, now_ms: int) -> "Transaction":
-        """An id that was never written: its first epoch is still to come."""
+        """Return the value of an id without records: its first epoch is the next one."""
         nothing: frozenset[TopicPartition] = frozenset()
         return cls(transactional_id, producer_id, NO_PRODUCER_EPOCH, timeout_ms, _S.EMPTY, nothing, now_ms)
 

@@ -64,7 +64,8 @@ def encode_record(transaction: Transaction) -> tuple[bytes, bytes]:
 
 
 def _encode_plain(transaction: Transaction) -> bytes:
-    """The same bytes as `encode_transaction` makes in version 0: four are written for each transaction."""
+    """Make the same bytes as `encode_transaction` in version 0, faster, because four are written for each
+    transaction."""
     _, producer_id, epoch, timeout_ms, state, partitions, last_update_ms, start_ms, *_ = transaction
     return b"".join(
         (
