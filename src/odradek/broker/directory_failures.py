@@ -31,7 +31,7 @@ class DirectoryFailures:
         self._stopped.set()
 
     def _tell(self) -> None:
-        """Report until it succeeds: without it, the replicas would stay leaders that they can't be."""
+        """Report the failure until that succeeds: without it, replicas that can't lead would stay leaders."""
         while not self._stopped.is_set():
             try:
                 self._store.requests.notify_log_dir_failure(self._broker_id)

@@ -25,9 +25,9 @@ log = logs.get_logger(__name__)
 # How long a thread that computes may keep the interpreter while others want it. With Python's own 5 ms, requests beside
 # a busy handler thread were 2.7 times slower.
 SWITCH_INTERVAL_S = 0.0005
-# When Python looks for circles of garbage, among what is new and among all that lives. With its own thresholds it went
-# through ten thousand groups, 0.1 s each time, after every few thousand commits: a third of the broker's work, in which
-# it found nothing, since what is used up here is freed by counting.
+# Thresholds of Python's collection of reference cycles. With its own thresholds it went through ten thousand groups,
+# 0.1 s each time, after every few thousand commits: a third of the broker's work without a result, because objects here
+# are freed by reference counting.
 COLLECTOR_THRESHOLDS = (10_000, 20, 20)
 # Freed memory that the C library keeps, and the size from which a block is mapped by itself. With its own thresholds
 # the buffers of each request with compressed batches came from the kernel anew, with 140 page faults. A decoder of zstd

@@ -44,7 +44,7 @@ class Membership:
         self._thread = SupervisedThread(target=self._follow, name="session")
 
     def enter(self) -> Broker:
-        """Registers, and stays registered until `stop`."""
+        """Register the broker, and keep it registered until `stop`."""
         self._register()
         self._thread.start()
         return self._broker
@@ -76,7 +76,7 @@ class Membership:
 
 
 def take_leave(broker_id: int, gate: ControlGate, config: BrokerConfig, metadata: MetadataCache) -> None:
-    """Asks the controller to move this broker's leaders away, so that no client notices that it stops."""
+    """Ask the controller to move this broker's leaders away before the stop, so that no request fails."""
     if not config.controlled_shutdown_enable:
         return
     pause = threading.Event()

@@ -1,11 +1,11 @@
 """The composition root: every part of a broker, made and started in one visible order, stopped in the reverse.
 
-    start   directories → ZooKeeper → cluster id, broker id → logs → replication, control → sockets bound →
-            registration → controllers are obeyed → this broker may be one → clients are served
-    stop    leaders are moved away → control → serving → replication → ZooKeeper → logs (flushed, checkpointed, marked
+    start   directories → ZooKeeper → cluster id, broker id → logs → replication, control → sockets bound → registration
+    → controllers are obeyed → this broker may be one → clients are served stop    leaders are moved away → control →
+    serving → replication → ZooKeeper → logs (flushed, checkpointed, marked
             clean)
 
-Whatever fails on the way up stops what was started before it.
+If a step fails, the parts that were started before it are stopped.
 """
 
 import threading

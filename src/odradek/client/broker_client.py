@@ -35,7 +35,7 @@ __all__ = ["BrokerClient", "ConnectionFailed", "UnsupportedByBroker"]
 
 
 class UnsupportedByBroker(Exception):
-    """The broker doesn't know the request, or no version of it that we know."""
+    """The broker doesn't know the request, or none of our versions of it."""
 
 
 class _InFlight(NamedTuple):
@@ -60,9 +60,9 @@ class BrokerClient:
         """Connects, authenticates as `security` says, and asks for the broker's versions. `connect_timeout_ms` can only
         shorten the time for connecting.
 
-        `correlation_ids`: for who goes on counting where an earlier connection ended. `remembers`: for who asks the
-        same again and again; an answer whose bytes are those of the one before, of its kind, is the same object.
-        `connected` is called before the broker is asked for anything: for who may have to `abort` that.
+        `correlation_ids`: to continue the numbers of an earlier connection. `remembers`: for repeated requests; an
+        answer with the same bytes as the one before, of its kind, is the same object. `connected` is called before the
+        first request, for callers that may have to `abort` it.
         """
         self._remembered: dict[tuple[type[Response], int], tuple[memoryview, Any]] | None = {} if remembers else None
         self.address = f"{host}:{port}"
@@ -86,7 +86,7 @@ class BrokerClient:
             raise
 
     def send(self, request: Request, version: int | None = None) -> Any:
-        """The response object, of the class that belongs to the request; None to a Produce with acks=0."""
+        """Send a request; return its response object, None for a Produce with acks=0."""
         self.submit(request, version)
         return self.receive() if self._in_flight else None
 
@@ -169,7 +169,8 @@ class BrokerClient:
         return self.receive()
 
     def _first_versions(self) -> dict[int, range]:
-        """A listener with TLS ends a connection without TLS at its first request, in words that we can't read."""
+        """Ask for the versions, the first request: a listener with TLS ends a connection without TLS at this point,
+        with bytes that are not Kafka's protocol."""
         try:
             return self._ask_versions()
         except ConnectionFailed as failure:
@@ -179,7 +180,8 @@ class BrokerClient:
             raise ConnectionFailed(f"{failure.message}; {hint}") from failure.__cause__
 
     def _ask_versions(self) -> dict[int, range]:
-        """A broker too old for our version of the question answers error 35 in version 0; then we ask in that."""
+        """Ask for the versions. A broker that is too old for our version answers error 35 in version 0, in which we
+        then repeat the request."""
         request = ApiVersionsRequest(client_software_name="odradek", client_software_version="0.1.0")
         asked, frame = self._ask_versions_in(APIS[ApiKey.API_VERSIONS].max_version, request)
         if len(frame) >= 6 and _CORRELATION_AND_ERROR.unpack_from(frame)[1] == ErrorCode.UNSUPPORTED_VERSION:

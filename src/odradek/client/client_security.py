@@ -40,7 +40,7 @@ _KEYS = frozenset(
 )
 _GUARDED_PREFIXES = ("ssl.", "sasl.", "security.")
 Exchange = Callable[[bytes], bytes]
-"""Sends a token to the broker and gives its answer."""
+"""Function that sends a token to the broker and returns the answer."""
 
 
 class AuthenticationRefused(Exception):
@@ -93,7 +93,7 @@ class ClientSecurity:
     def wrap(
         self, connected: socket.socket, host: str, begun: Callable[[socket.socket], None] = lambda secured: None
     ) -> socket.socket:
-        """The connection itself, or TLS over it, with the handshake done. OSError where that fails. `begun` gets the
+        """Return the connection itself, or TLS over it, after the handshake. OSError where that fails. `begun` gets the
         latter before the handshake: `connected` is of no use from there on.
         """
         if not self.is_tls:

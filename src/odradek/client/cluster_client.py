@@ -25,7 +25,7 @@ DEFAULT_TIMEOUT_MS = 30_000
 _CONNECT_TIMEOUT_MS = 5_000  # three brokers that are gone are found out within the timeout
 _FIRST_BACKOFF_MS = 50
 _MAX_BACKOFF_MS = 1_000
-# A change that was refused with one of these has not been made, so it can be asked for again.
+# A change that was refused with one of these errors was not made, so it can be repeated.
 NOT_YET_DONE = frozenset({ErrorCode.NOT_CONTROLLER, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS})
 _UNKNOWN_TOPIC = (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, ErrorCode.UNKNOWN_TOPIC_ID)
 
@@ -104,18 +104,18 @@ class ClusterClient:
         self._connections.clear()
 
     def topics(self, names: Iterable[str] | None = None) -> dict[str, TopicState]:
-        """The named topics, or all of them. One that doesn't exist is left out; none is created by asking."""
+        """Return the named topics, or all of them. Missing ones are left out; none is created."""
         return topic_states(self.metadata(None if names is None else list(names)))
 
     def topic(self, name: str) -> TopicState:
-        """The topic, or an error that says what to do."""
+        """Return the topic, or raise an error with advice."""
         topic = self.topics([name]).get(name)
         if topic is None:
             raise unknown_topic(name)
         return topic
 
     def topic_made_if_absent(self, name: str) -> TopicState:
-        """The topic with leaders; the cluster makes it where it is configured to."""
+        """Return the topic with leaders; the cluster creates it if it is configured for that."""
         self.metadata([name], allow_creation=True)
 
         def with_leaders() -> TopicState:
@@ -126,7 +126,7 @@ class ClusterClient:
         return self.retrying(with_leaders)
 
     def leaders(self, partitions: Iterable[TopicPartition]) -> dict[int, list[TopicPartition]]:
-        """The partitions by the broker that leads them now; LEADER_NOT_AVAILABLE where one has none."""
+        """Return the partitions by their present leaders; LEADER_NOT_AVAILABLE if one has none."""
         wanted = list(partitions)
         topics = self.topics(sorted({tp.topic for tp in wanted}))
         by_leader: dict[int, list[TopicPartition]] = {}
@@ -147,7 +147,8 @@ class ClusterClient:
         return dict(self._addresses)
 
     def ask_any(self, request: Request, answer: type[R]) -> R:
-        """Answer of the first broker that gives one: the trusted, the connected, the known, the bootstrap list."""
+        """Return the answer of the first broker that gives one: the trusted, the connected, the known, the bootstrap
+        list."""
         failure: ConnectionFailed | None = None
         trusted = self._addresses.get(NO_LEADER if (broker := self._trusted()) is None else broker)
         first = [] if trusted is None else [trusted]

@@ -18,8 +18,8 @@ class BrokerHealth:
     address: str
     rack: str | None
     leads: int
-    preferred: int  # that it should lead
-    not_led: int  # of those, led by another or by nobody
+    preferred: int  # partitions that it should lead
+    not_led: int  # of these, partitions with another leader or none
     replicas: int
     out_of_sync: int
     directories: tuple[LogDir, ...] | None  # None: it didn't answer
@@ -43,7 +43,7 @@ class ClusterHealth:
     at_min_isr: tuple[TopicPartition, ...]
     under_replicated: tuple[TopicPartition, ...]
     not_preferred: tuple[TopicPartition, ...]
-    missing_brokers: tuple[int, ...]  # that hold replicas and are not there
+    missing_brokers: tuple[int, ...]  # brokers with replicas that are not in the cluster
 
     @property
     def is_well(self) -> bool:
@@ -78,7 +78,7 @@ def examine(client: ClusterClient) -> ClusterHealth:
         partitions=len(states),
         offline=tuple(tp for tp, state in states.items() if not state.is_available),
         under_min_isr=tuple(tp for tp, state in states.items() if len(state.isr) < needed[tp.topic]),
-        # one more that fails, and acks=all is refused; a topic that never had more is none of the trouble
+        # after one more failure acks=all is refused; topics that never had more replicas don't count
         at_min_isr=tuple(
             tp
             for tp, state in states.items()

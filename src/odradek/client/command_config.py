@@ -1,4 +1,4 @@
-"""Security settings of this process's clients, from a command, its project or its environment.
+"""Security settings of this process's clients, from the command line, the project or the environment.
 
     ODRADEK_COMMAND_CONFIG      path of a properties file, as of Kafka's own tools
     ODRADEK_CLIENT_SETTINGS     the settings themselves, as a JSON object; they go before the file

@@ -138,7 +138,7 @@ def broker_values(client: ClusterClient, broker: int, keys: Sequence[str]) -> di
 
 
 def describe_configs(client: ClusterClient, resource: Resource) -> list[Setting]:
-    """Every setting of it, by name."""
+    """Return all settings of a resource, by name."""
     (result,) = ask_configs(client, {resource: None}, include_synonyms=True)
     _raise_for(resource, result.error_code, result.error_message)
     return sorted(map(_setting, result.configs), key=lambda setting: setting.name)

@@ -16,7 +16,7 @@ _MAX_RESPONSE_BYTES = 1 << 30
 
 
 class ConnectionFailed(Exception):
-    """The broker can't be reached, or went away, or took too long. The message says which, for a person.
+    """The broker can't be reached, closed the connection, or took too long. The message has the reason.
 
     `advice` is the next step for a user of the command line; `str` has it, `message` does not.
     """
@@ -125,7 +125,7 @@ class Connection:
             # That of SSLSocket would take TLS away from the caller, who might go on without.
             socket.socket.shutdown(self._socket, socket.SHUT_RDWR)
         except OSError:
-            return  # it has no connection any more
+            return  # the socket is closed already
 
     def _check_size(self, size: int) -> None:
         if not 0 <= size <= _MAX_RESPONSE_BYTES:
@@ -159,7 +159,7 @@ class Connection:
         return frame[_SIZE.size :]
 
     def _fill(self, view: memoryview, received: int, enough: int) -> int:
-        """Reads into the view until `enough` bytes are there; how many there are."""
+        """Read into the view until `enough` bytes are there; return their number."""
         wait_for_all = socket.MSG_WAITALL if enough == len(view) and not self._is_tls else 0
         while received < enough:
             count = self._socket.recv_into(view[received:], 0, wait_for_all)

@@ -1,4 +1,4 @@
-"""Asking the controller to elect leaders."""
+"""Elections of leaders by the controller."""
 
 from enum import StrEnum
 from functools import partial
@@ -24,7 +24,7 @@ _NUMBERS = {
 def elect_leaders(
     client: ClusterClient, election_type: ElectionType, wanted: list[TopicPartition] | None
 ) -> dict[TopicPartition, tuple[ErrorCode, str | None]]:
-    """Elections in the wanted partitions, or in all. Each partition's answer."""
+    """Elect leaders of the wanted partitions, or of all. Return the answer for each partition."""
     return client.retrying(partial(_elect, client, election_type, wanted), NOT_YET_DONE)
 
 

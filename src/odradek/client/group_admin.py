@@ -175,7 +175,7 @@ def delete_group(client: ClusterClient, name: str) -> None:
 def delete_offsets(
     client: ClusterClient, group: str, partitions: Iterable[TopicPartition]
 ) -> dict[TopicPartition, ErrorCode]:
-    """Makes the group forget where it stood in these partitions; what came of each."""
+    """Delete the group's offsets of these partitions; return the result of each."""
     topics = [
         OffsetDeleteRequestTopic(
             name=topic, partitions=[OffsetDeleteRequestPartition(partition_index=number) for number in numbers]

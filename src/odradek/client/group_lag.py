@@ -10,7 +10,7 @@ from odradek.protocol.messages.list_offsets import LATEST
 
 @dataclass(frozen=True, slots=True)
 class Lag:
-    tp: TopicPartition | None  # None: a member that reads nothing
+    tp: TopicPartition | None  # None: a member without partitions
     committed: int | None
     end: int | None  # None: the partition has no leader, or is gone
     member: Member | None

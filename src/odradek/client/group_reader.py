@@ -37,7 +37,7 @@ class GroupReader:
         commits: bool = True,
         options: FetchOptions = DEFAULT_OPTIONS,
     ) -> None:
-        """`begin_at`: `EARLIEST` or `LATEST`, for partitions in which the group has not been."""
+        """`begin_at`: `EARLIEST` or `LATEST`, for partitions without a committed offset."""
         self._client = client
         self._group = group
         self._begin_at = begin_at
@@ -86,7 +86,7 @@ class GroupReader:
         self._member.left()
 
     def _keep_up(self) -> bool:
-        """Commits and sends a heartbeat where it is time; whether it is still in the group."""
+        """Commit and send a heartbeat if they are due; return whether the member is still in the group."""
         if self._commits and time.monotonic() >= self._commit_at:
             self._commit(self._reader.positions)
         if self._member.is_joined and time.monotonic() >= self._heartbeat_at:
@@ -114,7 +114,7 @@ class GroupReader:
         self._member.take_heartbeat(answer)
 
     def _join(self) -> None:
-        """One attempt; where the group says "again", the next poll makes it."""
+        """Try to join once; the next poll repeats it if necessary."""
         joined = ask_coordinator(self._client, self._group, self._member.join_request(), JoinGroupResponse)
         if not self._member.take_join(joined):
             return

@@ -23,7 +23,7 @@ class ReplicaPlace:
 
 
 def begin_moves(client: ClusterClient, wanted: Mapping[PartitionReplica, str]) -> dict[PartitionReplica, ErrorCode]:
-    """Each replica into its directory; its broker's answer."""
+    """Start the moves; return the broker's answer for each replica."""
     by_broker: defaultdict[int, dict[TopicPartition, str]] = defaultdict(dict)
     for replica, directory in wanted.items():
         by_broker[replica.broker][replica.partition] = directory

@@ -41,10 +41,10 @@ Goal = Callable[[TopicPartition, Situation], int]
 @dataclass(frozen=True, slots=True)
 class Move:
     tp: TopicPartition
-    old: int | None  # None: the group has not been here
+    old: int | None  # None: no committed offset
     new: int
     end: int
-    is_clamped: bool  # what was asked for lies outside of what the partition has
+    is_clamped: bool  # the requested offset is outside of the partition's range
 
     @property
     def old_lag(self) -> int | None:
@@ -84,7 +84,7 @@ def shift_by(count: int) -> Goal:
 
 
 def to_time(timestamp_ms: int) -> Goal:
-    """The first record that isn't older; the end where all are."""
+    """Goal: the first record that isn't older; the end if all are older."""
 
     def at(tp: TopicPartition, situation: Situation) -> int:
         found = situation.at_time(timestamp_ms).get(tp)
@@ -94,7 +94,7 @@ def to_time(timestamp_ms: int) -> Goal:
 
 
 def by_duration(passed: timedelta) -> Goal:
-    """The goal of the offsets at that time before now."""
+    """Goal: the offsets at this time before now."""
     milliseconds = passed // timedelta(milliseconds=1)
     return lambda tp, situation: to_time(max(0, situation.now_ms - milliseconds))(tp, situation)
 
@@ -103,7 +103,7 @@ def from_file(offsets: Offsets) -> Goal:
     return lambda tp, situation: offsets[tp]
 
 
-# By Kafka's names for them, from what is typed after the name.
+# By Kafka's names, from the text of the option.
 GOALS: Mapping[str, Callable[[str], Goal]] = {
     "to-offset": lambda text: to_offset(int(text)),
     "shift-by": lambda text: shift_by(int(text)),

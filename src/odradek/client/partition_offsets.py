@@ -47,7 +47,8 @@ def list_offsets(
     times: Mapping[TopicPartition, int],
     isolation: IsolationLevel = IsolationLevel.READ_UNCOMMITTED,
 ) -> dict[TopicPartition, FoundOffset]:
-    """The offset of each partition at its time. Raises for the first partition that can't tell, after retrying."""
+    """Return the offset of each partition at its time. Raises the error of the first failing partition, after
+    retries."""
     return client.retrying(lambda: _list_offsets_once(client, times, isolation))
 
 

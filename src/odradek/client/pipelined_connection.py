@@ -18,7 +18,7 @@ Tag = TypeVar("Tag")
 
 
 class PipelinedConnection(Generic[Tag]):
-    """`Tag` is what the caller wants to know again when a request's answer comes."""
+    """`Tag`: a value that comes back with the answer to a request."""
 
     def __init__(self, client: BrokerClient) -> None:
         """Take over the connection of `client`, secured and authenticated, without a request in flight."""
@@ -41,7 +41,7 @@ class PipelinedConnection(Generic[Tag]):
         self.socket.close()
 
     def submit(self, frame: bytes, tag: Tag) -> None:
-        """A request that will be answered. `frame` must not be changed afterwards."""
+        """Send a request that is answered. `frame` must not be changed afterwards."""
         self._in_flight.append(tag)
         self.submit_unanswered(frame)
 
@@ -65,7 +65,7 @@ class PipelinedConnection(Generic[Tag]):
             raise ConnectionFailed(f"lost the broker at {self.address}: {error.strerror or error}") from error
 
     def read(self) -> list[tuple[Tag, memoryview]]:
-        """The answers that are complete by now, each with the tag of its request, without their length fields."""
+        """Return the complete answers, each with the tag of its request, without their length fields."""
         try:
             chunk = self.socket.recv(_RECEIVE_BYTES)
         except OSError as error:

@@ -49,7 +49,7 @@ class TransactionHandle(NamedTuple):
     producer: ProducerId
 
 
-# Answers to a producer whose transaction is not its own any more: a newer one has begun, or its time was up.
+# Answers to a producer that has lost its transaction: a newer producer has begun one, or its time was up.
 FENCED = frozenset(
     {
         ErrorCode.PRODUCER_FENCED,
@@ -87,7 +87,7 @@ class ProducerTransaction:
             self._client.retrying(partial(self._end, commit=commit))
 
     def commit_offsets(self, group: str, offsets: Mapping[TopicPartition, int], metadata: str) -> None:
-        """The group has these committed offsets once the transaction commits."""
+        """Commit these offsets of the group with the transaction."""
         topics: dict[str, list[TxnOffsetCommitRequestPartition]] = {}
         for tp, offset in offsets.items():
             position = TxnOffsetCommitRequestPartition(

@@ -20,7 +20,7 @@ from odradek.protocol.messages.list_partition_reassignments import (
 def alter_reassignments(
     client: ClusterClient, wanted: dict[TopicPartition, list[int] | None]
 ) -> dict[TopicPartition, tuple[ErrorCode, str | None]]:
-    """Begins moves to the wanted replicas, or cancels a move where there are none. Each partition's answer."""
+    """Start moves to the wanted replicas, or cancel a move for None. Return the answer for each partition."""
     topics: dict[str, ReassignableTopic] = {}
     for tp, replicas in wanted.items():
         topic = topics.setdefault(tp.topic, ReassignableTopic(name=tp.topic))

@@ -18,8 +18,8 @@ HIGH_WATERMARK = -1
 def delete_records(
     client: ClusterClient, before: Mapping[TopicPartition, int]
 ) -> dict[TopicPartition, int | KafkaError]:
-    """Delete the records before these offsets; `HIGH_WATERMARK` deletes all of them. Where each log begins now, or why
-    not.
+    """Delete the records before these offsets; `HIGH_WATERMARK` deletes all of them. Return the new start of each log,
+    or the error.
     """
     results: dict[TopicPartition, int | KafkaError] = {}
     for tp in before:

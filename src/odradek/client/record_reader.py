@@ -1,6 +1,6 @@
 """Reading partitions from given positions: long polls to their leaders, without a fetch session.
 
-`poll` answers raw batches, so that a tool that only counts doesn't charge for decoding; `records_in` decodes.
+`poll` returns raw batches, so that tools that only count need no decoding; `records_in` decodes.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -142,7 +142,7 @@ class RecordReader:
             if not self._leaders:
                 self._find_leaders()
             for leader, partitions in self._leaders.items():
-                # Each leader may keep us waiting only for its share, and not at all once there's something to show.
+                # Each leader may wait only for its share of the time, and not at all when there are records.
                 wait_ms = 0 if fetched else self._options.max_wait_ms // len(self._leaders)
                 answer = self._client.ask_broker(leader, self._request(partitions, wait_ms), FetchResponse)
                 fetched.extend(self._take(answer))

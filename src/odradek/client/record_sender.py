@@ -76,7 +76,7 @@ class RecordSender:
         self._leaders: dict[int, int] = {}
 
     def send(self, records: Mapping[int, Sequence[NewRecord]]) -> dict[int, int]:
-        """One batch for each partition; returns when all are written. The first offset of each, -1 with acks=0."""
+        """Send one batch to each partition; returns the first offset of each when all are written, -1 with acks=0."""
         pending = {partition: self._batch(partition, batch) for partition, batch in records.items()}
         offsets: dict[int, int] = {}
         if self._transaction is not None:

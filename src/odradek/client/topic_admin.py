@@ -40,7 +40,7 @@ def create_topic(
     configs: Mapping[str, str] | None = None,
     assignment: Sequence[list[int]] = (),
 ) -> TopicState:
-    """Creates the topic and waits until the cluster shows it, with leaders."""
+    """Create the topic and wait until the cluster shows it with leaders."""
     creatable = CreatableTopic(
         name=name,
         num_partitions=partitions,
@@ -63,7 +63,7 @@ def _with_leaders(client: ClusterClient, name: str) -> TopicState:
 
 
 def add_partitions(client: ClusterClient, name: str, count: int, assignment: Sequence[list[int]] = ()) -> None:
-    """Makes it `count` partitions; `assignment` has the brokers of the new ones only."""
+    """Raise the number of partitions to `count`; `assignment` has the brokers of the new ones only."""
     added = [CreatePartitionsAssignment(broker_ids=brokers) for brokers in assignment]
     request = CreatePartitionsRequest(
         topics=[CreatePartitionsTopic(name=name, count=count, assignments=added or None)],

@@ -2,8 +2,8 @@
 
     {"time": "…", "event": "denied", "principal": "User:eve", "host": "10.0.0.7", "request": "PRODUCE", …}
 
-What was done and what was refused have files of their own, each half of the size, and threads of their own: who may do
-nothing can have as many requests refused as he likes, and would push out what others did.
+Changes and refusals have files of their own, each half of the size, and threads of their own: a client without rights
+can cause any number of refusals, which must not displace the changes.
 
 Entries are handed to a thread by a bounded queue, so that a slow disk delays no request; entries that found it full are
 counted, and the next line tells how many were lost. Entries are made of names, never of values, and hold no secret.

@@ -35,7 +35,7 @@ class KnownTokens:
         return hmac_of(token.id, self._secret_key)
 
     def with_hmac(self, presented: bytes) -> DelegationToken | None:
-        """Every token is compared in the same time: how much of a guess is right can't be measured."""
+        """Find the token with this HMAC, in constant time, so that parts of a right guess can't be measured."""
         found = None
         for token in self.all():
             if hmac.compare_digest(self.hmac_of(token), presented):

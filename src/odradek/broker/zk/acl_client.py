@@ -16,7 +16,7 @@ _ACLS = {
 
 class AclClient(KazooClient):  # type: ignore[misc]
     def create_async(self, path: str, *args: Any, **kwargs: Any) -> Any:
-        """Missing parents, where it makes them, have the same rights."""
+        """Create a node; missing parents get the same rights."""
         return super().create_async(path, *args, **{**kwargs, "acl": _ACLS[rights_of(path)]})
 
     def transaction(self) -> TransactionRequest:

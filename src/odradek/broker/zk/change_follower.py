@@ -29,7 +29,7 @@ class ChangeFollower:
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop, before the session is closed or after: either is fine."""
+        """Stop, before or after the session is closed."""
         with self._wake:
             self._stopped = True
             self._wake.notify()

@@ -1,10 +1,10 @@
 """Event handler of kazoo: many requests in one write, many answers in one read.
 
 kazoo sends and reads message by message, asks `select` before each step and wakes its thread by one byte per request.
-A pipeline of a thousand requests pays for that ten thousand times. kazoo lets its handler make the sockets and the
-`select`, so this one gives it sockets that gather what is written until there is nothing left to do, hold what was
-read beyond one message, and wake the thread once. Used by `session` alone; everything but `_Wakeups.send` runs on
-kazoo's connection thread.
+A pipeline of a thousand requests makes ten thousand such calls. kazoo lets its handler make the sockets and the
+`select`, so this one makes sockets that collect writes until kazoo has nothing left to do, buffer reads beyond one
+message, and wake the thread once. Used by `session` alone; everything but `_Wakeups.send` runs on kazoo's connection
+thread.
 """
 
 import select
@@ -37,7 +37,7 @@ class _GatheringSocket:
         self.was_answered = False
 
     def fill(self) -> bool:
-        """Return whether a read has something to give, now that the connection is readable."""
+        """Return whether a read has data, now that the connection is readable."""
         return True
 
     def setblocking(self, flag: bool) -> None:
@@ -67,7 +67,7 @@ class _GatheringSocket:
         return len(message)
 
     def flush(self) -> bool:
-        """Writes what the connection takes now; whether that was all."""
+        """Write as much as the connection takes now; return whether that was all."""
         try:
             while self._unsent:
                 del self._unsent[: self._connection.send(self._unsent)]
@@ -196,7 +196,7 @@ class PipeliningHandler(SequentialThreadingHandler):  # type: ignore[misc]
                 and (not isinstance(reader, _GatheringSocket) or reader.fill())
             ]
             writable = [writer for writer in writers if writer.fileno() in found]
-            # that the rest of what was gathered can leave now is no news for kazoo
+            # kazoo need not know that collected writes can leave now
             if readable or writable or not found:
                 return readable, writable, []
 

@@ -39,8 +39,8 @@ class KnownAcls:
         self._on_acls = on_acls
         self._store = ZkStore(session)
         self._waiting_store = ZkStore(session, until_available=True)
-        self._lock = threading.Lock()  # one at a time changes what is known, and tells it
-        self._writing = threading.Lock()  # changes made here wait for each other, and not for ZooKeeper's answers
+        self._lock = threading.Lock()  # one thread at a time changes the known ACLs and notifies
+        self._writing = threading.Lock()  # own changes wait for each other, not for ZooKeeper's answers
         self._generation = 0
         self._known: Changes = {}
         self._seen: dict[PatternType, str] = {}
@@ -89,7 +89,7 @@ class KnownAcls:
         )
 
     def _catch_up(self, *, everything: bool) -> None:
-        # watched first, then read: what comes in between is read twice, and nothing is missed
+        # watched first, then read: changes in between are read twice, and none is missed
         self._session.watch_children(list(AclChanges.roots.values()))
         changed, newest = self._waiting_store.acls.load_acl_changes(self._seen)
         if everything or changed:

@@ -75,7 +75,7 @@ class KnownConfigs:
         return {topic: self.of(topic) for topic in wanted}
 
     def _catch_up(self, *, everything: bool, tell: bool = True) -> None:
-        # watched first, then read: what comes in between is read twice, and nothing is missed
+        # watched first, then read: changes in between are read twice, and none is missed
         notices = self._session.watch_children([ConfigChanges.path])[ConfigChanges.path]
         changed: list[tuple[str, str]] = []
         if everything:

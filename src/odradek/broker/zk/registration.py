@@ -31,7 +31,7 @@ log = get_logger(__name__)
 
 _POLL_SECONDS = 0.1
 _COUNTED_MS_MAX = 1_000
-"""Between two answers of ZooKeeper: more means that it was away."""
+"""Longest time between two answers of ZooKeeper; after a longer one it was away."""
 # ZooKeeper expires sessions in steps of its tick, so a dead broker's node may outlive its session's timeout a little.
 _EXPIRY_MARGIN_MS = 2_000
 # And a server gives no session less than two of its ticks, whatever was asked for.
@@ -39,7 +39,7 @@ _SESSION_TIMEOUT_MIN_MS = 4_000
 
 
 def ensure_roots(session: ZkSession) -> None:
-    """The persistent nodes that every broker expects to find."""
+    """Create the persistent nodes that every broker needs."""
     session.ensure_paths(PERSISTENT_ROOTS)
 
 
@@ -111,7 +111,8 @@ class BrokerRegistrar:
         return self._settle_existing(path)
 
     def _settle_existing(self, path: str) -> int | None:
-        """The epoch if the node is this session's own (an answer was lost); an own earlier session's is removed."""
+        """Return the epoch if the node is this session's own (an answer was lost); remove the node of an own earlier
+        session."""
         stat = self._session.call(lambda zk: zk.exists_async(path))
         if stat is None:
             return None

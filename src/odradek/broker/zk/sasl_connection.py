@@ -13,7 +13,7 @@ from odradek.security.digest_md5 import DigestClient, DigestError
 
 
 def log_in_with_sasl(client: KazooClient, login: ZkLogin) -> None:
-    """Let each connection of the client, which has none yet, log in."""
+    """Add the login to a client without connections."""
     client._connection = SaslConnection(client, client._conn_retry.copy(), logger=client.logger, sasl_options={})
     client._connection.login = login
 

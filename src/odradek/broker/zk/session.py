@@ -39,7 +39,7 @@ log = get_logger(__name__)
 Request = Callable[[KazooClient], Any]
 """Starts one asynchronous operation on the client and returns kazoo's pending result."""
 
-# Of one caller. A server takes in about a thousand of all its clients before it stops reading.
+# Limit of one caller. A server takes about a thousand requests of all its clients before it stops reading.
 IN_FLIGHT_MAX = 500
 # Of a session's timeout a third is for finding a server that answers, but a server under load gets this long.
 _CONNECT_SECONDS_MIN = 2.0
@@ -75,7 +75,7 @@ class _ErrorsToOurLog(logging.Handler):
 
 
 def _kazoo_logger() -> logging.Logger:
-    """Connection changes are logged by us; from kazoo we take what we can't know otherwise."""
+    """Logger of kazoo: warnings and errors only, because we log changes of the connection ourselves."""
     logger = logging.Logger("kazoo", logging.ERROR)
     logger.addHandler(_ErrorsToOurLog())
     return logger
@@ -132,7 +132,7 @@ class ZkSession:
 
     def start(self) -> None:
         """Connects, and creates the path of the connect string where it is missing."""
-        # kazoo says that it is connected a moment before it tells its listeners, and with them the session's number
+        # kazoo is connected a moment before it notifies its listeners of the session's id
         seconds = self._connection_timeout_ms / 1000
         if not (self._client.start_async().wait(seconds) and self._connected.wait(seconds)):
             raise self._no_first_answer()
@@ -164,7 +164,7 @@ class ZkSession:
             self._client.stop()
             self._client.close()
         except Exception as error:
-            # a server that is there and doesn't answer: the session expires by itself
+            # a server without an answer: the session expires by itself
             log.warning("zookeeper session close failed", error=str(error))
 
     @contextmanager
@@ -208,7 +208,8 @@ class ZkSession:
         return outcomes
 
     def watch_children(self, paths: Sequence[str]) -> dict[str, list[str]]:
-        """Tells `on_znode` once when a child of one of these comes or goes. Returns the children that there are now.
+        """Call `on_znode` once when a child of one of these nodes is created or deleted. Returns the children that
+        there are now.
 
         A node that doesn't exist has none; its creation is reported.
         """
@@ -227,7 +228,7 @@ class ZkSession:
         return found
 
     def watch_nodes(self, paths: Sequence[str]) -> dict[str, bool]:
-        """Tells `on_znode` once when one of these is created, written or deleted. Returns which exist now."""
+        """Call `on_znode` once when one of these nodes is created, written or deleted. Return the existing ones."""
         watches = self._watches
         outcomes = self.pipeline([_existence(path, watches) for path in paths], until_available=True)
         for outcome in outcomes:
@@ -256,7 +257,7 @@ class ZkSession:
         while lost := [i for i, outcome in enumerate(outcomes) if isinstance(outcome, _LOST)]:
             self._await_connection(deadline_ms)
             pending = [(i, requests[i](self._client)) for i in lost]
-            # answers come in order: who waits for the last wakes once, and finds the others there
+            # answers come in order: after a wait for the last one, all are there
             self._collect(pending[-1][1], deadline_ms)
             for i, result in pending:
                 outcomes[i] = self._collect(result, deadline_ms)

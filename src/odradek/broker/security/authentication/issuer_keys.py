@@ -39,7 +39,7 @@ class IssuerKeys(Protocol):
     def current(self) -> KeySet: ...
 
     def ask_for(self, key_id: str | None) -> None:
-        """A token names a key that isn't there: a newer set may have it."""
+        """Ask for a newer set, because a token names an unknown key."""
 
     def start(self) -> None: ...
 
@@ -60,7 +60,7 @@ class FileKeys:
         self._thread = SupervisedThread(target=self._run, name=f"jwks-{listener_name}")
 
     def ask_for(self, key_id: str | None) -> None:
-        """A file is checked periodically anyway."""
+        """Do nothing: a file is checked periodically anyway."""
 
     def start(self) -> None:
         self._thread.start()
@@ -105,7 +105,8 @@ class FetchedKeys:
         self._thread = SupervisedThread(target=self._run, name=f"jwks-{listener_name}")
 
     def ask_for(self, key_id: str | None) -> None:
-        """Each of a few key ids causes one fetch a minute, so that forged tokens can't cause more."""
+        """Fetch for an unknown key id, at most once a minute for each of a few ids, so that forged tokens can't cause
+        more."""
         if key_id is None or len(key_id) > _KEY_ID_LENGTH_MAX:
             return
         now_ms = self._clock.monotonic_ms()

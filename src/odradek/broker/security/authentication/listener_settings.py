@@ -66,7 +66,7 @@ def check_listeners(config: BrokerConfig) -> None:
 
 
 def watch_certificates(listeners: Mapping[str, ListenerSecurity], scheduler: Scheduler, metrics: Registry) -> None:
-    """Takes changed certificate files into use, and tells when certificates end."""
+    """Use changed certificate files, and report the ends of certificates as a metric."""
     secured = {name: security.tls for name, security in listeners.items() if security.tls is not None}
     if not secured:
         return
@@ -79,7 +79,7 @@ def watch_certificates(listeners: Mapping[str, ListenerSecurity], scheduler: Sch
 
 
 def follow_store_changes(listeners: Mapping[str, ListenerSecurity], live: LiveConfig) -> None:
-    """Takes stores that kafka-configs names into use, and refuses unusable ones before they are stored."""
+    """Use stores that kafka-configs sets, and refuse unusable ones before they are stored."""
 
     def check(settings: Mapping[str, str], after: BrokerConfig) -> None:
         live.passwords.encoded(settings)
@@ -112,7 +112,7 @@ def follow_store_changes(listeners: Mapping[str, ListenerSecurity], live: LiveCo
 
 
 def start_issuer_keys(listeners: Mapping[str, ListenerSecurity], started: ExitStack) -> None:
-    """Keeps the keys of token issuers up to date until the broker stops."""
+    """Keep the keys of token issuers up to date until the broker stops."""
     for security in listeners.values():
         if security.sasl is not None and security.sasl.issuer_keys is not None:
             security.sasl.issuer_keys.start()
@@ -120,7 +120,7 @@ def start_issuer_keys(listeners: Mapping[str, ListenerSecurity], started: ExitSt
 
 
 def listener_texts(config: BrokerConfig, listener_name: str, keys: tuple[str, ...]) -> dict[str, str]:
-    """Settings as they were written, those of the listener before those of the broker; unset ones are left out."""
+    """Return the texts of settings, those of the listener before those of the broker; unset ones are left out."""
     originals, prefix = config.originals, f"listener.name.{listener_name.lower()}."
     found = {key: originals.get(prefix + key, originals.get(key)) for key in keys}
     return {key: text for key, text in found.items() if text is not None}

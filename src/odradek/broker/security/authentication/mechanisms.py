@@ -35,8 +35,8 @@ _HASH_BYTES = {name: hashlib.new(name).digest_size for name in HASH_OF_MECHANISM
 
 
 class AuthenticationFailed(Exception):
-    """The message goes to the client, so it says nothing that the client shouldn't know; `detail` goes to the log, and
-    `user` to the audit log: a name that exists, since an unknown one may be a password in the wrong place."""
+    """The message goes to the client and reveals nothing; `detail` goes to the log, and `user` to the audit log: only a
+    known name, because an unknown one may be a password in the wrong field."""
 
     def __init__(self, message: str, detail: str = "", user: str = "") -> None:
         super().__init__(message)
@@ -120,7 +120,7 @@ class ScramSettings:
     mechanism: str
     credentials: CredentialStore
     secret: bytes
-    """A secret of this broker alone: makes salts for users that don't exist, the same each time."""
+    """A secret of this broker: salts for users that don't exist are derived from it, the same each time."""
     tokens: TokenLookup | None = None
     decoy_key: bytes = field(default_factory=lambda: secrets.token_bytes(max(_HASH_BYTES.values())), repr=False)
     """Stored key of users that don't exist: random, so that nothing is known whose hash it is."""
@@ -174,7 +174,7 @@ class ScramServer:
         return ScramIdentity(credential, KafkaPrincipal(USER_TYPE, first.user))
 
     def _decoy(self, user: str) -> ScramCredential:
-        """Looks like a credential, and no password fits it."""
+        """Make a false credential, which no password fits."""
         salt = hashlib.blake2b(user.encode(), key=self._settings.secret, digest_size=_SALT_BYTES).digest()
         key = self._settings.decoy_key[: _HASH_BYTES[self._hash]]
         return ScramCredential(salt, key, key, ITERATIONS_MIN)

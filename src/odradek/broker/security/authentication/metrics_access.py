@@ -17,7 +17,7 @@ _LOGIN = re.compile(r"[^:\s]+:.+")
 @dataclass(frozen=True, slots=True)
 class MetricsAccess:
     wrap: Callable[[socket.socket], socket.socket] | None = None
-    """Makes TLS of an accepted connection; None: no TLS."""
+    """Function that adds TLS to an accepted connection; None: no TLS."""
     login: str | None = field(default=None, repr=False)
     """USER:PASSWORD; None: no login is needed."""
 

@@ -14,7 +14,7 @@ from odradek.security.jwt import AccessToken, TokenRefused, TokenRules, unsecure
 from odradek.security.oauth_messages import ACKNOWLEDGED, OAuthMessageError, parse_client_initial, refusal
 
 Validate = Callable[[str], AccessToken]
-"""Judges a token. TokenRefused tells why it isn't taken."""
+"""Check of a token. TokenRefused has the reason."""
 
 
 def signed_tokens(keys: IssuerKeys, rules: TokenRules, now_ms: Callable[[], int]) -> Validate:

@@ -69,7 +69,7 @@ def oauth_text(config: BrokerConfig, listener_name: str, key: str) -> str | None
 
 
 def oauth_client_settings(config: BrokerConfig, listener_name: str) -> dict[str, str]:
-    """Settings of the tokens that this broker shows to others."""
+    """Settings of the tokens with which this broker logs in to others."""
     found = {key: oauth_text(config, listener_name, key) for key in OAUTH_CLIENT_KEYS}
     return {key: text for key, text in found.items() if text is not None}
 

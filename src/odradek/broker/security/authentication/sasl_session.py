@@ -104,7 +104,7 @@ class SaslSession:
 
     @property
     def is_needed(self) -> bool:
-        """Return whether requests have to pass by it: not where a client is authenticated for good."""
+        """Return whether requests have to be checked: not if the client is authenticated without a time limit."""
         return self.state is not SaslState.AUTHENTICATED or self._expires_ms is not None
 
     @property

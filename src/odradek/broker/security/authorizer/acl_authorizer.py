@@ -92,7 +92,7 @@ class AclAuthorizer:
 
     @property
     def logs_allowed(self) -> bool:
-        """Return whether allowed decisions are logged, so that none may be passed over."""
+        """Return whether allowed decisions are logged, so that none may be skipped."""
         return authorizer_log.effective_threshold <= _DEBUG
 
     def authorize(

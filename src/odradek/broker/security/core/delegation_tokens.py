@@ -18,7 +18,7 @@ class DelegationToken:
     id: str
     owner: KafkaPrincipal
     requester: KafkaPrincipal
-    """The principal that created it, which may be another than the owner."""
+    """The principal that created it, which may differ from the owner."""
     renewers: tuple[KafkaPrincipal, ...]
     issue_ms: int
     max_ms: int

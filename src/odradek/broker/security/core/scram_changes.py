@@ -46,7 +46,7 @@ Change = Deletion | Upsertion
 
 
 def refused_users(changes: Iterable[Change]) -> dict[str, Refusal]:
-    """One bad change refuses all changes of its user, and of that user alone."""
+    """Return the refused users: one invalid change refuses all changes of its user, and of that user alone."""
     found = list(changes)
     refused = {change.user: why for change in found if (why := _refusal(change)) is not None}
     times = Counter((change.user, change.mechanism) for change in found if change.user not in refused)

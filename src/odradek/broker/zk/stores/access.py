@@ -49,13 +49,13 @@ class ZnodeAccess:
         return names
 
     def children_of_all(self, paths: Sequence[str]) -> list[list[str]]:
-        """Per path the names of its children, sorted; none where there is no node."""
+        """Return the sorted names of each node's children; none for a missing node."""
         outcomes = self.pipeline([_list(path) for path in paths])
         raise_unless(NoNodeError, outcomes)
         return [[] if isinstance(outcome, NoNodeError) else sorted(outcome) for outcome in outcomes]
 
     def read_all(self, paths: Sequence[str]) -> list[Node | None]:
-        """Per path the node, or None where there is none."""
+        """Return each node, or None for a missing one."""
         outcomes = self.pipeline([_get(path) for path in paths])
         raise_unless(NoNodeError, outcomes)
         return [None if isinstance(outcome, NoNodeError) else outcome for outcome in outcomes]
@@ -75,7 +75,7 @@ class ZnodeAccess:
             return
 
     def put(self, path: str, content: bytes) -> None:
-        """Writes the node, whether it exists or not, and those above it where they are missing."""
+        """Write the node, create it if necessary, and its missing parents."""
         while True:
             try:
                 self.call(lambda zk: zk.set_async(path, content))
@@ -94,14 +94,14 @@ class ZnodeAccess:
         self.call(lambda zk: zk.create_async(path, content, sequence=True))
 
     def purge(self, parent: str, now_ms: int, kept_ms: int) -> None:
-        """Removes the children that are older than that."""
+        """Remove the children that are older than that."""
         paths = [f"{parent}/{name}" for name in self.children(parent)]
         nodes = zip(paths, self.read_all(paths), strict=True)
         old = [path for path, node in nodes if node is not None and now_ms - node[1].ctime > kept_ms]
         raise_unless(NoNodeError, self.pipeline([_delete(path) for path in old]))
 
     def fenced(self, operations: Sequence[Fill], term: ControllerTerm) -> list[Exception | None]:
-        """Each entry all or nothing, and checked against the term; per entry its error.
+        """Execute entries, each atomically and fenced by the term; return the error of each.
 
         Many share a transaction, for ZooKeeper's work is per transaction. When one of them is refused so are the
         others, and these are then tried one by one.
@@ -115,7 +115,7 @@ class ZnodeAccess:
         return errors
 
     def _commit(self, groups: Sequence[Sequence[Fill]], term: ControllerTerm) -> list[Exception | None]:
-        """One transaction per group, pipelined; per group its error."""
+        """Send one transaction per group, pipelined; return the error of each."""
 
         def checked(group: Sequence[Fill]) -> Fill:
             def fill_all(transaction: TransactionRequest) -> None:

@@ -10,7 +10,7 @@ class BrokerNodes:
         self._access = access
 
     def load_brokers(self) -> dict[int, Broker]:
-        """The live ones. One whose registration can't be understood is reported and left out."""
+        """Load the live brokers. One with a corrupt registration is reported and left out."""
         ids = [int(name) for name in self._access.children(BrokerIds.path) if name.isdecimal()]
         found = self._access.read_all([BrokerRegistration.path(broker_id) for broker_id in ids])
         nodes = ((broker_id, node) for broker_id, node in zip(ids, found, strict=True) if node is not None)

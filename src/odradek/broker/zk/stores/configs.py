@@ -27,11 +27,11 @@ class ConfigNodes:
         return names + [EntityConfig.user_and_client(name, client) for name, client in pairs]
 
     def load_config(self, entity_type: str, name: str) -> dict[str, str]:
-        """Empty where nothing was set."""
+        """Load the overrides of an entity; empty if nothing was set."""
         return self.load_configs(entity_type, [name]).get(name, {})
 
     def set_config(self, entity_type: str, name: str, config: Mapping[str, str]) -> None:
-        """Replaces all that is set for the entity, and tells every broker."""
+        """Replace the overrides of the entity, and notify every broker."""
         self._access.put(EntityConfig.path(entity_type, name), EntityConfig.encode(config))
         self._access.create_sequential(ConfigChanges.sequence_path, ConfigChanges.encode(entity_type, name))
 
@@ -47,5 +47,5 @@ class ConfigNodes:
         return [(name, *change) for name, change in changes if change is not None]
 
     def purge_config_changes(self, now_ms: int) -> None:
-        """Removes the notices that every broker has had the time to see."""
+        """Remove the notices that every broker has had the time to read."""
         self._access.purge(ConfigChanges.path, now_ms, ConfigChanges.kept_ms)

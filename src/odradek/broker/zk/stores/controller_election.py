@@ -17,7 +17,7 @@ class ControllerElectionStore:
         self._partition_states = partition_states
 
     def elect_controller(self, broker_id: int, now_ms: int) -> ControllerTerm | None:
-        """Creates /controller and raises the epoch in one transaction; None when another broker was first.
+        """Create /controller and raise the epoch in one transaction; None if another broker was first.
 
         A /controller node of this broker, left by an earlier session or by an answer that was lost, is replaced.
         """
@@ -33,14 +33,14 @@ class ControllerElectionStore:
         return None if node is None else readable(Controller.decode, node[0])
 
     def resign_controller(self, term: ControllerTerm) -> None:
-        """Deletes /controller, unless another broker has been elected already."""
+        """Delete /controller, unless another broker has been elected already."""
         try:
             self._access.drop_all([Controller.path], term)
         except ControllerMoved:
             log.debug("controller election lost", epoch=term.epoch)
 
     def _next_epoch(self) -> tuple[int, int]:
-        """The epoch that the next controller gets, and the version of the node that holds the last one's."""
+        """Return the epoch of the next controller, and the version of the node with the last epoch."""
         while (node := self._access.read(ControllerEpoch.path)) is None:
             self._access.create_if_missing(ControllerEpoch.path, ControllerEpoch.encode(self._epoch_in_states()))
         content, stat = node

@@ -52,5 +52,5 @@ class TokenNodes:
         return list(dict.fromkeys(token_id for token_id in found if token_id)), max([after, *names])
 
     def purge_token_changes(self, now_ms: int) -> None:
-        """Removes the notices that every broker has had the time to see."""
+        """Remove the notices that every broker has had the time to read."""
         self._access.purge(TokenChanges.path, now_ms, TokenChanges.kept_ms)

@@ -57,7 +57,7 @@ class TopicNodes:
         return KafkaError(ErrorCode.TOPIC_ALREADY_EXISTS, f"Topic '{topic}' already exists.")
 
     def set_assignment(self, assignment: TopicAssignment, term: ControllerTerm) -> None:
-        """Replaces who holds these partitions. Those that were added to the node meanwhile stay.
+        """Replace the assignment of these partitions. Partitions that were added to the node meanwhile stay.
 
         KafkaError UNKNOWN_TOPIC_OR_PARTITION when the topic is gone, or another one of that name is there.
         """
@@ -108,7 +108,8 @@ class TopicNodes:
         self._access.drop_all([DeletedTopic.path(topic) for topic in topics], term)
 
     def delete_topic(self, topic: str, term: ControllerTerm) -> None:
-        """Removes every node of the topic, the mark for deletion last: a crash on the way is found and finished."""
+        """Delete every node of the topic, the mark for deletion last, so that an interrupted deletion is found and
+        finished."""
         partitions = [f"{Partitions.path(topic)}/{name}" for name in self._access.children(Partitions.path(topic))]
         paths = [f"{partition}/state" for partition in partitions]
         paths += [*partitions, Partitions.path(topic), Topic.path(topic), EntityConfig.path("topics", topic)]

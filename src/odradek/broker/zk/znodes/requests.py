@@ -1,4 +1,4 @@
-"""/admin: what people and tools ask of the controller by writing a znode."""
+"""/admin: requests to the controller that tools write as znodes."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any

@@ -37,7 +37,7 @@ class Topic:
 
     @classmethod
     def decode(cls, topic: str, content: bytes | None) -> TopicAssignment:
-        """A node of version 1 or 2 has no topic id: it is read with the zero id."""
+        """Decode a node; versions 1 and 2 have no topic id and get the zero id."""
 
         def read(fields: dict[str, Any]) -> TopicAssignment:
             adding = fields.get("adding_replicas", {})
