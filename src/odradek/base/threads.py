@@ -74,3 +74,15 @@ class SupervisedExecutor(ThreadPoolExecutor):
                 raise
 
         return super().submit(supervised)
+
+
+def start_worker(workers: list[threading.Thread], worker: SupervisedThread) -> None:
+    """Start one more of threads that share a queue. Without it the others go on; RuntimeError: there are no others."""
+    try:
+        worker.start()
+    except RuntimeError as error:
+        if not workers:
+            raise
+        log.warning("thread can't be started", thread=worker.name, others=len(workers), error=str(error))
+    else:
+        workers.append(worker)

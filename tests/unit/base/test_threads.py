@@ -1,10 +1,17 @@
 """Threads that fail: reported, counted, and by the rule of their kind the end of the broker."""
 
+import threading
 from collections.abc import Iterator
 
 import pytest
 
-from odradek.base.threads import SupervisedExecutor, SupervisedThread, failed_threads, stop_on_failure
+from odradek.base.threads import (
+    SupervisedExecutor,
+    SupervisedThread,
+    failed_threads,
+    start_worker,
+    stop_on_failure,
+)
 
 
 @pytest.fixture
@@ -59,3 +66,23 @@ def test_a_failed_task_is_reported_and_the_next_is_carried_out(
     reported = capsys.readouterr().err
     assert "task failed" in reported
     assert "thread=loader_0" in reported
+
+
+def test_a_worker_that_can_not_be_started_is_none_of_the_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The others do its work; where there are none, the caller has to know."""
+
+    def fail(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    workers: list[threading.Thread] = []
+    with monkeypatch.context() as full:
+        full.setattr(threading.Thread, "start", fail)
+        with pytest.raises(RuntimeError, match="can't start"):
+            start_worker(workers, SupervisedThread(lambda: None, "first"))
+    assert workers == []
+    start_worker(workers, SupervisedThread(lambda: None, "first"))
+    with monkeypatch.context() as full:
+        full.setattr(threading.Thread, "start", fail)
+        start_worker(workers, SupervisedThread(lambda: None, "second"))
+    assert [worker.name for worker in workers] == ["first"]
+    workers[0].join()

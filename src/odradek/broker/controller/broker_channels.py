@@ -117,9 +117,15 @@ class _Channel:
         self._thread = SupervisedThread(target=self._run, name=f"controller-{controller_id}-to-broker-{broker_id}")
 
     def start(self) -> None:
-        self._thread.start()
+        """Start the thread. If that fails, the next request tries again: no other thread sends those that wait."""
+        if self._thread.ident is None:
+            try:
+                self._thread.start()
+            except RuntimeError:
+                log.exception("thread of a controller channel can't be started", broker=self._broker_id)
 
     def put(self, request: Request) -> None:
+        self.start()
         with self._changed:
             if len(self._requests) < MERGE_ABOVE or not self._merge(request):
                 self._requests.append(request)

@@ -11,7 +11,7 @@ from collections import Counter, deque
 from collections.abc import Callable
 
 from odradek.base.logs import get_logger
-from odradek.base.threads import SupervisedThread
+from odradek.base.threads import SupervisedThread, start_worker
 
 log = get_logger(__name__)
 
@@ -32,17 +32,16 @@ class HandshakePool:
         self._stopped = False
 
     def submit(self, address: str, step: Step) -> None:
-        """Carry out the step when it is the address's turn. Any thread."""
+        """Carry out the step when it is the address's turn. Any thread. RuntimeError: there is no thread for it, and
+        none can be started."""
         with self._changed:
             if self._stopped:
                 return
-            self._waiting.setdefault(address, deque()).append(step)
             if self._idle_threads:
                 self._changed.notify()
             elif len(self._threads) < self._max_threads:
-                thread = SupervisedThread(target=self._work, name=f"handshakes-{len(self._threads)}")
-                self._threads.append(thread)
-                thread.start()
+                start_worker(self._threads, SupervisedThread(self._work, f"handshakes-{len(self._threads)}"))
+            self._waiting.setdefault(address, deque()).append(step)
 
     def stop(self) -> None:
         """Forget the steps that have not begun, and wait for the end of those that have."""

@@ -10,7 +10,7 @@ from collections import deque
 from typing import Protocol
 
 from odradek.base.logs import get_logger
-from odradek.base.threads import SupervisedThread
+from odradek.base.threads import SupervisedThread, start_worker
 from odradek.broker.network.request import Application, InboundRequest
 
 log = get_logger(__name__)
@@ -39,16 +39,17 @@ class RequestChannel:
         return len(self._queue)
 
     def offer(self, request: InboundRequest, waiter: Waiter) -> bool:
-        """Queue the request, or refuse it and tell the waiter when there is room."""
+        """Queue the request, or refuse it and tell the waiter when there is room. RuntimeError: there is no thread for
+        it, and none can be started."""
         with self._changed:
             if len(self._queue) >= self._capacity:
                 self._refused.add(waiter)
                 return False
-            self._queue.append(request)
-            if self._idle_threads >= len(self._queue):
+            if self._idle_threads > len(self._queue):
                 self._changed.notify()
             elif len(self._threads) < self._max_threads and not self._stopped:
-                self._start_thread()
+                start_worker(self._threads, SupervisedThread(self._handle, f"handler-{next(self._numbers)}"))
+            self._queue.append(request)
             return True
 
     def resize(self, max_threads: int) -> None:
@@ -65,11 +66,6 @@ class RequestChannel:
             threads = self._threads.copy()
         for thread in threads:
             thread.join(timeout_s)
-
-    def _start_thread(self) -> None:
-        thread = SupervisedThread(target=self._handle, name=f"handler-{next(self._numbers)}")
-        self._threads.append(thread)
-        thread.start()
 
     def _handle(self) -> None:
         while (request := self._take()) is not None:

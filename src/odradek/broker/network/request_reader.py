@@ -81,8 +81,9 @@ class RequestReader:
         self.resumable: list[Connection] = []
         """Connections with unread frames that may begin; `resume` goes on with them."""
         self._refused: deque[InboundRequest] = deque()  # wait for room in the handlers' queue
-        self.starved: list[Connection] = []
-        """Connections that wait for room in the request memory; `resume` looks again."""
+        self.starved: dict[Connection, None] = {}
+        """Connections that wait for room in the request memory, in their order, each once: there may be thousands.
+        `resume` looks again."""
         self.bytes_in = self.requests = 0
         self.muted = MutedConnections()
         self.now_ns = monotonic_ns()
@@ -140,7 +141,7 @@ class RequestReader:
     def resume(self, send_answers: Callable[[], None]) -> None:
         """Continue with connections that no longer have to wait; answers are sent after each."""
         resumable, self.resumable = self.resumable, []
-        starved, self.starved = self.starved, []
+        starved, self.starved = self.starved, {}
         for connection in resumable:
             self._begin_unread(connection)
             send_answers()
@@ -207,8 +208,7 @@ class RequestReader:
         if connection.reserved_bytes:
             return True
         if not self._memory.reserve(connection, self.now_ns):
-            if connection not in self.starved:
-                self.starved.append(connection)
+            self.starved[connection] = None
             return False
         self._timeouts.reserved(self.now_ns)
         return True

@@ -13,7 +13,7 @@ from odradek.base.clock import Clock
 from odradek.base.config.broker_config import BrokerConfig
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.base.logs import get_logger
-from odradek.base.threads import SupervisedThread
+from odradek.base.threads import SupervisedThread, start_worker
 from odradek.broker.log.directories.log_dirs import LogDirs
 from odradek.broker.log.files.partition_log import PartitionLog
 from odradek.broker.replication.directory_move import DirectoryMove, MoveThrottle
@@ -42,7 +42,7 @@ class DirectoryMoves:
         self._moves: dict[TopicPartition, DirectoryMove] = {}
         self._due: list[tuple[int, int, DirectoryMove]] = []  # a heap: when, then in turn
         self._numbers = itertools.count()
-        self._threads: set[threading.Thread] = set()
+        self._threads: list[threading.Thread] = []
         self._stopping = False
 
     def set_rate(self, bytes_per_second: int | None) -> None:
@@ -115,14 +115,16 @@ class DirectoryMoves:
         tp = partition.topic_partition
         with self._changed:
             known = self._moves.get(tp)
-            if self._stopping or (known is not None and known.future is future):
+            if self._stopping:
                 return
-            move = self._moves[tp] = DirectoryMove(partition, future, self._logs, self._throttle, self._clock)
-            self._put(move, 0)
+            if known is None or known.future is not future:
+                move = self._moves[tp] = DirectoryMove(partition, future, self._logs, self._throttle, self._clock)
+                self._put(move, 0)
             if len(self._threads) < min(self._threads_max, len(self._moves)):
-                thread = SupervisedThread(target=self._run, name="directory-move")
-                self._threads.add(thread)
-                thread.start()
+                try:
+                    start_worker(self._threads, SupervisedThread(target=self._run, name="directory-move"))
+                except RuntimeError:
+                    log.exception("directory moves wait for a thread, which can't be started", partition=str(tp))
 
     def _put(self, move: DirectoryMove, pause_ms: int) -> None:
         heapq.heappush(self._due, (self._clock.monotonic_ms() + pause_ms, next(self._numbers), move))
@@ -160,7 +162,7 @@ class DirectoryMoves:
                 if wait_ms is not None and wait_ms <= 0:
                     return heapq.heappop(self._due)[2]
                 self._changed.wait(None if wait_ms is None else wait_ms / 1000)
-            self._threads.discard(threading.current_thread())
+            self._threads.remove(threading.current_thread())
             return None
 
 

@@ -1,6 +1,7 @@
 """The controller's channels, to brokers on real sockets."""
 
 import queue
+import threading
 from collections.abc import Callable, Iterator
 from uuid import UUID
 
@@ -215,3 +216,17 @@ def test_merged_requests_tell_the_newer_of_each_partition() -> None:
     later = lead(0)
     later.broker_epoch = 10
     assert merged(lead(0), later) is None
+
+
+def test_a_channel_whose_thread_can_not_be_started_loses_no_request(
+    broker: FakeBroker, channels: BrokerChannels, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as full:
+        full.setattr(threading.Thread, "start", fail)
+        channels.open(broker.broker)
+        channels.send(1, lead(0))
+    channels.send(1, lead(1))
+    assert broker.wait_for(at_least(2)) == [lead(0), lead(1)]

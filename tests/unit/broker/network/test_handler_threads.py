@@ -117,3 +117,26 @@ def test_a_handler_thread_is_started_when_all_are_busy_up_to_the_limit(serve, co
 
 def _handler_threads(server: SocketServer) -> list[threading.Thread]:
     return [thread for thread in server.channel._threads if thread.is_alive()]
+
+
+def test_handler_threads_that_can_not_be_started_are_tried_again(serve, connect, monkeypatch):
+    """Without any handler the client is disconnected; with one, requests wait for it."""
+
+    def fail(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    blocking = Blocking()
+    server = serve(blocking, num_io_threads=2)
+    refused, first, second = connect(server), connect(server), connect(server)
+    with monkeypatch.context() as full:
+        full.setattr(threading.Thread, "start", fail)
+        refused.send(b"x")
+        assert refused.is_closed()
+    first.send(b"first")
+    eventually(lambda: blocking.running == 1)
+    with monkeypatch.context() as full:
+        full.setattr(threading.Thread, "start", fail)
+        second.send(b"second")
+        eventually(lambda: server.channel.size == 1)
+    blocking.gate.set()
+    assert (first.receive(), second.receive()) == (b"first", b"second")

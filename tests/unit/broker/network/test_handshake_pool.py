@@ -84,3 +84,20 @@ def test_nothing_is_begun_after_the_end(pool: HandshakePool) -> None:
     steps.submit("b")
     assert steps.ended == ["a", "a"]
     assert steps.begun == ["a", "a"]
+
+
+def test_a_thread_that_can_not_be_started_is_tried_again(pool: HandshakePool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The connection whose step has no thread is closed by its processor."""
+    done = threading.Event()
+    with monkeypatch.context() as full:
+        full.setattr(threading.Thread, "start", cannot_start)
+        for _ in range(5):
+            with pytest.raises(RuntimeError, match="can't start"):
+                pool.submit("a", done.set)
+    assert not done.is_set()
+    pool.submit("a", done.set)
+    assert done.wait(20)
+
+
+def cannot_start(thread: threading.Thread) -> None:
+    raise RuntimeError("can't start new thread")

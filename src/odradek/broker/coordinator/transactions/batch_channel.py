@@ -29,7 +29,8 @@ class BatchChannel(Generic[Item]):
         exchange: Callable[[BrokerClient, list[Item]], None],
         failed: Callable[[list[Item], Exception], None],
     ) -> None:
-        """`connect` and `exchange` may raise ConnectionFailed or UnsupportedByBroker; then `failed` gets the items."""
+        """`connect` and `exchange` may raise ConnectionFailed or UnsupportedByBroker; then `failed` gets the items. So
+        it does on the thread that puts an item, if the channel's thread can't be started."""
         self._name = name
         self._connect = connect
         self._exchange = exchange
@@ -45,12 +46,22 @@ class BatchChannel(Generic[Item]):
         with self._changed:
             if self._closed:
                 return False
-            self._items.append(item)
-            if self._thread is None:
-                self._thread = SupervisedThread(self._run, self._name)
-                self._thread.start()
-            self._changed.notify()
-            return True
+            try:
+                self._start_thread()
+            except RuntimeError as error:
+                failure = error
+            else:
+                self._items.append(item)
+                self._changed.notify()
+                return True
+        self._give_back([item], failure)
+        return True
+
+    def _start_thread(self) -> None:
+        if self._thread is None:
+            thread = SupervisedThread(self._run, self._name)
+            thread.start()  # which may fail: the next item tries again
+            self._thread = thread
 
     def close(self) -> None:
         with self._changed:

@@ -111,8 +111,8 @@ class LogCleaner:
         count = self._config.log_cleaner_threads
         for number in range(count):
             thread = SupervisedThread(target=self._run, args=(self.new_cleaner(count),), name=f"log-cleaner-{number}")
-            self._threads.append(thread)
             thread.start()
+            self._threads.append(thread)
 
     def stop(self) -> None:
         """Returns when no thread uses a log any more. A log that was being cleaned stays unchanged."""
