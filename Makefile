@@ -13,7 +13,8 @@ BENCH     ?=
 WORKERS   ?= 4
 # Packages with compiled code: their tests run a second time without it, except those that use none of it, or both twins.
 UNTWINNED := $(patsubst %,tests/wire/test_%.py,against_kafka every_message hostile_bytes compiled_decoder)
-UNTWINNED += $(patsubst %,tests/unit/broker/log/test_%.py,kafka_reads_our_log key_map dirtiness indexes leader_epochs)
+UNTWINNED += $(patsubst %,tests/unit/broker/log/%.py,test_kafka_reads_our_log core/test_key_map core/test_dirtiness test_indexes \
+	files/test_leader_epochs)
 TWINNED   := tests/wire tests/unit/protocol tests/unit/broker/log $(UNTWINNED:%=--ignore=%)
 export ODRADEK_KAFKA_LIB := $(abspath $(KAFKA_LIB))
 export ODRADEK_KAFKA4_LIB := $(abspath $(KAFKA4_LIB))

@@ -178,7 +178,7 @@ def test_kip_570_a_stop_that_comes_late_stops_nothing(stage: HandLedBrokers) -> 
 
 
 def test_zombie_controller_is_not_obeyed(stage: HandLedBrokers) -> None:
-    """Its writes to ZooKeeper are fenced too: tests/unit/broker/zk/test_controller_election.py, on a real one."""
+    """Its writes are fenced too: tests/unit/broker/zk/stores/test_controller_election.py, with a real ZooKeeper."""
     broker = stage.brokers[0]
     lead, _ = control_requests(5, controller_epoch=7, broker_epoch=-1)
     broker.handle_controller_request(lead)

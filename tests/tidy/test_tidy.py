@@ -388,6 +388,16 @@ def test_unit_tests_follow_the_source() -> None:
     assert {str(folder) for folder in folders if not (SOURCE / folder).is_dir()} == set()
 
 
+def test_unit_tests_lie_beside_their_modules() -> None:
+    """A test that is named like a module below its folder lies in the folder of that module."""
+    misplaced = set()
+    for test in (ROOT / "tests/unit").rglob("test_*.py"):
+        folder, name = SOURCE / test.parent.relative_to(ROOT / "tests" / "unit"), test.name.removeprefix("test_")
+        if not (folder / name).exists() and not (folder / name.removesuffix(".py")).is_dir():
+            misplaced |= {name_of(test_of) for test_of in folder.rglob(name)}
+    assert misplaced == set()
+
+
 def test_files_outside_of_packages_have_names_of_their_own() -> None:
     """pytest imports them as modules without a package: of two with one name it can't collect the second."""
     files = [file for file in (ROOT / "tests").rglob("*.py") if not (file.parent / "__init__.py").exists()]
