@@ -21,6 +21,7 @@ _DOTS = (ErrorCode.UNACCEPTABLE_CREDENTIAL, "Username must not be . or ..")
 _UNKNOWN_MECHANISM = (ErrorCode.UNSUPPORTED_SASL_MECHANISM, "Unknown SCRAM mechanism")
 _TOO_FEW = (ErrorCode.UNACCEPTABLE_CREDENTIAL, "Too few iterations")
 _TOO_MANY = (ErrorCode.UNACCEPTABLE_CREDENTIAL, "Too many iterations")
+_NO_PASSWORD = (ErrorCode.UNACCEPTABLE_CREDENTIAL, "Salted password must not be empty")
 _TWICE = (ErrorCode.DUPLICATE_RESOURCE, "A user credential cannot be altered twice in the same request")
 NOT_THERE = (ErrorCode.RESOURCE_NOT_FOUND, "Attempt to delete a user credential that does not exist")
 
@@ -65,6 +66,8 @@ def _refusal(change: Change) -> Refusal | None:
             return _TOO_MANY
         if change.iterations < ITERATIONS_MIN:
             return _TOO_FEW
+        if not change.salted_password:  # its keys can be computed by everybody
+            return _NO_PASSWORD
     return None
 
 
