@@ -104,7 +104,7 @@ def test_a_group_with_members_is_not_touched(odradek: Run, bootstrap: str, topic
         assert (member["client_id"], member["assignment"]) == ("reader", [f"{topic}-0", f"{topic}-1"])
         refused = odradek("groups", "reset", group, "--topic", topic, "--to-earliest", "--execute")
         assert refused.returncode == 1
-        assert "with 1 members; stop them first" in refused.stderr
+        assert "with 1 member; stop them first" in refused.stderr
         assert odradek("groups", "delete", group).returncode == 1
     finally:
         consumer.close()

@@ -51,9 +51,14 @@ def test_up_and_down_and_up_again(data: Path) -> None:
     _refuse_changes_of_what_runs(*where)
     assert serves(("127.0.0.1", port)), "what ran before goes on"
 
-    down = _odradek("down", "--data", str(data))
+    link = data.with_name("link")
+    link.symlink_to(data)
+    assert _odradek("stop", "--data", str(link), "0").stderr == "broker 0 stopped\n"
+    assert _odradek("start", "--data", str(data / ".." / "link"), "0").returncode == 0
+    same = data / ".." / data.name
+    down = _odradek("down", "--data", str(same))
     assert down.returncode == 0
-    assert down.stderr == f"stopped 1 broker; the data stays in {data}, resume with: odradek up --data {data}\n"
+    assert down.stderr == f"stopped 1 broker; the data stays in {same}, resume with: odradek up --data {same}\n"
     assert not LocalCluster(data).running
     assert not serves(("127.0.0.1", port))
 

@@ -60,7 +60,7 @@ def _taken_back_on_failure(brokers: Sequence[LocalBroker]) -> Iterator[None]:
 
 class LocalCluster:
     def __init__(self, data: Path) -> None:
-        self.data = data.absolute()
+        self.data = data.resolve()  # one name for each directory: processes are known by it
         self._coordinator = LocalCoordinator(self.data / "zookeeper")
         self.console = LocalConsole(self.data)
         self.links = LocalLinks(self.data)

@@ -99,7 +99,7 @@ class OwnedProcess:
             if not self._gone_within(patience_seconds):
                 _signal(pid, signal.SIGKILL)
                 self._gone_within(10)
-        self._pid_file.unlink(missing_ok=True)
+            self._pid_file.unlink(missing_ok=True)
         return pid is not None
 
     def _gone_within(self, seconds: float) -> bool:

@@ -19,6 +19,6 @@ def read_projects(data: Path) -> list[Path]:
 
 def remember_projects(data: Path, projects: Iterable[Path]) -> None:
     known = read_projects(data)
-    wanted = dict.fromkeys([*known, *(project.absolute() for project in projects)])
+    wanted = dict.fromkeys([*known, *(project.resolve() for project in projects)])
     if len(wanted) > len(known):
         (data / _FILE).write_text("".join(f"{project}\n" for project in wanted), "utf-8")

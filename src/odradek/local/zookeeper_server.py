@@ -84,7 +84,7 @@ class EmbeddedZooKeeper:
     """One server; with `settings` of its own, such as the members of an ensemble, it may be one of several."""
 
     def __init__(self, directory: Path, host: str = "127.0.0.1", settings: str = "") -> None:
-        self._directory = directory.absolute()
+        self._directory = directory.resolve()
         self._host = host
         self._settings = settings
         self._config = self._directory / "zoo.cfg"

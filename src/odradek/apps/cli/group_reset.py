@@ -10,6 +10,7 @@ from odradek.apps.cli.output import DEFAULT_BOOTSTRAP, BootstrapOption, Format, 
 from odradek.apps.cli.partition_files import read_plan
 from odradek.apps.cli.topic_selection import partitions_of
 from odradek.apps.cli.usage import WrongUsage
+from odradek.apps.figures import plural
 from odradek.base.errors import FatalError
 from odradek.client.cluster_client import ClusterClient
 from odradek.client.group_admin import commit_offsets, describe_group
@@ -96,7 +97,7 @@ def _must_be_idle(client: ClusterClient, group: str) -> None:
     found = describe_group(client, group)
     if not found.is_idle:
         raise FatalError(
-            f"group '{group}' is {found.state} with {len(found.members)} members; stop them first "
+            f"group '{group}' is {found.state} with {plural(len(found.members), 'member')}; stop them first "
             f"(odradek groups members {group} shows them)"
         )
 
