@@ -12,6 +12,7 @@ from odradek.local.cluster_security import INTERNAL_PORTS_AFTER, ClusterSecurity
 from odradek.local.links.local_links import LocalLinks
 from odradek.local.links.plan import is_linked
 from odradek.local.local_settings import SettingChanges
+from odradek.local.moved_directory import follow_directory
 from odradek.local.server_process import ServerProcess, serves
 from odradek.local.zookeeper_server import port_is_taken
 
@@ -93,7 +94,9 @@ class LocalBroker:
 
     def kept_properties(self) -> dict[str, str]:
         """Settings of the earlier start, without links; empty before the first one."""
-        return self._links.unlinked(self._properties()) if self.properties_file.exists() else {}
+        if not self.properties_file.exists():
+            return {}
+        return follow_directory(self._links.unlinked(self._properties()), self._directory)
 
     def is_configured(self, zookeeper: str | None, port: int | None, changes: SettingChanges) -> bool:
         """True if it already has all of the given settings."""

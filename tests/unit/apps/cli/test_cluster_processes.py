@@ -211,6 +211,37 @@ def test_an_ensemble_is_remembered(cluster: LocalCluster, monkeypatch: pytest.Mo
     assert not cluster.zookeeper.exists
 
 
+def _with_logs(data: Path, log_dirs: Path) -> LocalBroker:
+    """A broker that was started once, with settings that were written for these directories."""
+    directory = data / "broker-0"
+    (directory / "logs").mkdir(parents=True)
+    (directory / "logs" / "meta.properties").touch()
+    keystore = log_dirs.parents[1] / "security" / "broker-0.pem"
+    (directory / "server.properties").write_text(f"log.dirs={log_dirs}\nssl.keystore.location={keystore}\n")
+    return LocalCluster(data).broker(0)
+
+
+@pytest.mark.parametrize("is_copy", [False, True])
+def test_paths_follow_a_cluster_that_was_moved_or_copied(tmp_path: Path, is_copy: bool) -> None:
+    """Else it starts with empty logs where it was before, or with the logs of the other one."""
+    before, now = tmp_path / "before", tmp_path / "now"
+    if is_copy:
+        _with_logs(before, before / "broker-0" / "logs")
+    assert _with_logs(now, before / "broker-0" / "logs").kept_properties() == {
+        "log.dirs": str(now / "broker-0" / "logs"),
+        "ssl.keystore.location": str(now / "security" / "broker-0.pem"),
+    }
+
+
+def test_log_directories_that_the_user_chose_stay(tmp_path: Path) -> None:
+    chosen = tmp_path / "disk" / "broker-0" / "logs"
+    chosen.mkdir(parents=True)
+    (chosen / "meta.properties").touch()
+    assert _with_logs(tmp_path / "data", chosen).kept_properties()["log.dirs"] == str(chosen)
+    for others in (tmp_path / "disk-1", tmp_path / "elsewhere" / "broker-1" / "logs"):
+        assert _with_logs(tmp_path / others.name, others).kept_properties()["log.dirs"] == str(others)
+
+
 def test_a_copy_of_a_brokers_directory_is_no_broker(cluster: LocalCluster, monkeypatch: pytest.MonkeyPatch) -> None:
     _up(cluster, monkeypatch, brokers=2)
     copy = cluster.data / "broker-1.bak"
