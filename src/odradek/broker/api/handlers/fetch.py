@@ -144,6 +144,9 @@ def _session(
     session = sessions.resume(request.session_id, request.session_epoch, by_topic_id=by_id)
     session.update(named, _forgotten(request, by_id))
     targets = session.targets()
+    if not targets:  # the last partition was forgotten
+        sessions.close(session.id)
+        return None, [], True
     for target in targets:
         if target.error:  # the topic may have become known meanwhile
             _find_name(target, name_of)
