@@ -14,7 +14,7 @@ import pytest
 from odradek.testing import OdradekCluster
 from waiting import PATIENCE_S
 
-from .conftest import Run, told
+from .conftest import Run, TopicMaker, told
 
 PATIENCE_MS = str(PATIENCE_S * 1000)
 ODRADEK = [sys.executable, "-m", "odradek"]
@@ -102,6 +102,13 @@ def test_fewer_acknowledgements(odradek: Run, topic: str, acks: str) -> None:
     assert odradek("produce", "--topic", topic, "--acks", acks, stdin="a\nb\n").returncode == 0
     read = odradek("consume", "--topic", topic, "--from-beginning", "--max-messages", "2", "--timeout-ms", PATIENCE_MS)
     assert read.stdout == "a\nb\n"
+
+
+def test_several_topics_as_words(odradek: Run, new_topic: TopicMaker) -> None:
+    first, second = new_topic(partitions=1), new_topic(partitions=1)
+    described = told(odradek("topics", "-o", "json", "describe", first, second))
+    assert [item["topic"] for item in described] == [first, second]
+    assert odradek("topics", "delete", first, second).stdout.count("deleted topic") == 2
 
 
 def test_where_to_begin(odradek: Run, topic: str) -> None:
