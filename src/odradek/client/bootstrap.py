@@ -1,6 +1,8 @@
-"""Parsing of bootstrap server lists."""
+"""Bootstrap server lists: their default, and their parser."""
 
 from odradek.base.errors import ErrorCode, KafkaError
+
+DEFAULT_BOOTSTRAP = "127.0.0.1:9092"
 
 
 def parse_bootstrap(text: str) -> list[tuple[str, int]]:

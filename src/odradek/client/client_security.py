@@ -1,4 +1,4 @@
-"""Security of a client's connections: what a `client.properties` file says, in Kafka's words.
+"""Security of a client's connections: the settings of a `client.properties` file, by Kafka's names.
 
     security.protocol=SASL_SSL
     sasl.mechanism=SCRAM-SHA-512

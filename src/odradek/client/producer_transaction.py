@@ -64,7 +64,7 @@ class ProducerTransaction:
     def __init__(
         self, client: ClusterClient, transactional_id: str, timeout_ms: int, producer: ProducerId | None = None
     ) -> None:
-        """Fences a former producer of the id, and aborts what it left open. With `producer`, joins its transaction."""
+        """Fence a former producer of the id, and abort its open transaction. With `producer`, joins its transaction."""
         self._client = client
         self.transactional_id = transactional_id
         self._partitions: set[TopicPartition] = set()

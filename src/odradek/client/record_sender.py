@@ -16,11 +16,10 @@ from odradek.model.topology import TopicPartition
 from odradek.protocol.compression import Codec
 from odradek.protocol.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from odradek.protocol.messages.produce import PartitionProduceData, ProduceRequest, ProduceResponse, TopicProduceData
-from odradek.protocol.record_batch import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, NO_SEQUENCE, build_batch
+from odradek.protocol.record_batch import MAX_SEQUENCE, NO_PRODUCER_EPOCH, NO_PRODUCER_ID, NO_SEQUENCE, build_batch
 from odradek.protocol.records import Record
 
 ACKS_ALL = -1
-_MAX_SEQUENCE = 2**31 - 1
 
 Headers = tuple[tuple[str, bytes | None], ...]
 
@@ -41,7 +40,7 @@ def new_producer_id(client: ClusterClient) -> ProducerId:
 
 
 def _ask_producer_id(client: ClusterClient) -> ProducerId:
-    request = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=_MAX_SEQUENCE)
+    request = InitProducerIdRequest(transactional_id=None, transaction_timeout_ms=MAX_SEQUENCE)
     answer = client.ask_any(request, InitProducerIdResponse)
     if answer.error_code:
         code = ErrorCode(answer.error_code)
@@ -83,7 +82,7 @@ class RecordSender:
             self._transaction.add([TopicPartition(self._topic, partition) for partition in records])
         self._client.retrying(lambda: self._attempt(pending, offsets))
         for partition, batch in records.items():
-            self._sequences[partition] = (self._sequences.get(partition, 0) + len(batch)) & _MAX_SEQUENCE
+            self._sequences[partition] = (self._sequences.get(partition, 0) + len(batch)) & MAX_SEQUENCE
         return offsets
 
     def _batch(self, partition: int, records: Sequence[NewRecord]) -> bytes:

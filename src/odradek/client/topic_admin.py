@@ -28,7 +28,7 @@ from odradek.protocol.messages.delete_topics import DeleteTopicsRequest, DeleteT
 from odradek.protocol.messages.describe_configs import ConfigResourceType, DescribeConfigsResourceResult
 
 CLUSTER_DEFAULT = -1  # of partitions or replicas: as the cluster is configured
-_MIN_ISR = "min.insync.replicas"
+MIN_ISR = "min.insync.replicas"
 
 
 def create_topic(
@@ -88,7 +88,7 @@ def topic_configs(client: ClusterClient, names: Sequence[str]) -> dict[str, dict
 
 def min_isr(client: ClusterClient, names: Sequence[str]) -> dict[str, int]:
     """Return min.insync.replicas of each topic."""
-    found = describe_topic_configs(client, names, [_MIN_ISR])
+    found = describe_topic_configs(client, names, [MIN_ISR])
     return {name: int(next((config.value or "1" for config in configs), "1")) for name, configs in found.items()}
 
 

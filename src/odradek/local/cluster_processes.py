@@ -37,7 +37,7 @@ def _metrics_settings(port: int) -> dict[str, str]:
 
 
 def _remarks(planned: Mapping[LocalBroker, Mapping[str, str]], changes: SettingChanges) -> list[str]:
-    """Check what brokers shall start with; sentences about settings that are ignored, each once."""
+    """Check the settings of brokers; return sentences about ignored ones, each once."""
     found: dict[str, None] = {}
     for broker, properties in planned.items():
         before = broker.kept_properties()

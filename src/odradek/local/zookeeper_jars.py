@@ -13,7 +13,7 @@ _LOG_JARS = ("log4j-slf4j2-impl", "log4j-api", "log4j-core")
 
 
 def zookeeper_classpath() -> str:
-    """The jars of ZooKeeper and what it needs, from inside the pyspark wheel (which is not imported)."""
+    """Return the jars of ZooKeeper and its dependencies in the pyspark wheel (which is not imported)."""
     spec = find_spec("pyspark")
     if spec is None or spec.origin is None:
         raise FatalError(f"the embedded ZooKeeper comes with pyspark, which is not installed: {INSTALL_HINT}")

@@ -42,7 +42,7 @@ class IdempotentProducer(NamedTuple):
 
 
 def survey_batches(topics: list[TopicProduceData]) -> BatchSurvey:
-    """Add up what the headers of all batches say."""
+    """Add up facts of the headers of all batches."""
     if compiled is not None and (found := compiled.survey_batches(topics)) is not None:
         # tuple.__new__ skips the Python-level constructor of NamedTuple: one is made per Produce.
         usual: BatchSurvey = tuple.__new__(BatchSurvey, (*found, 0))

@@ -123,7 +123,7 @@ def _too_large(codec: Codec, limit: int) -> KafkaError:
 
 
 def _gunzip(data: memoryview, limit: int, charge: Charge) -> bytes:
-    """Member by member, the input in small pieces: zlib hands back what it didn't use as a copy."""
+    """Decompress member by member, the input in small pieces, because zlib returns unused input as a copy."""
     parts: list[bytes] = []
     left, pos, members = limit, 0, 1
     member = zlib.decompressobj(wbits=_GZIP_WBITS)

@@ -1,4 +1,4 @@
-"""The wire's smallest pieces: what the generated code calls where straight-line code would not be shorter.
+"""The wire's smallest pieces: functions that the generated code calls where straight-line code would not be shorter.
 
 Varints, skipping of tagged fields, record payloads, arrays that messages share, and the two exceptions of the codec.
 Used by `codec` and `framing`; everyone else only catches the exceptions, or makes shared arrays.

@@ -67,7 +67,8 @@ _INT64 = Struct(">q")
 _INT32 = Struct(">i")
 _INT16 = Struct(">h")
 _UINT32 = Struct(">I")
-MAX_SEQUENCE: Final = 2**31 - 1
+SEQUENCES: Final = 2**31
+MAX_SEQUENCE: Final = SEQUENCES - 1
 
 assert _HEADER.size == HEADER_SIZE
 

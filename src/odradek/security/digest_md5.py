@@ -91,7 +91,7 @@ def _directives(data: bytes) -> dict[str, str]:
 
 
 def _encoded(text: str, charset: str) -> bytes:
-    """Texts of Latin-1 are hashed as such, whatever the charset of the message is."""
+    """Encode a text: Latin-1 if possible, for any charset of the message."""
     try:
         return text.encode("latin-1")
     except UnicodeEncodeError:

@@ -1,4 +1,4 @@
-"""Settings of Kerberos by their names, without the library."""
+"""Names of Kerberos settings, without the library."""
 
 SERVICE_KEY = "sasl.kerberos.service.name"
 RULES_KEY = "sasl.kerberos.principal.to.local.rules"

@@ -5,6 +5,7 @@ from itertools import count
 from odradek.base.errors import ErrorCode
 from odradek.broker.controller.core.events import ElectionAsked, ReassignmentsAsked
 from odradek.broker.replication.leader.fetch_reader import FetchOutcome, FetchTarget, FetchTerms
+from odradek.client.topic_admin import MIN_ISR
 from odradek.model.topology import ZERO_UUID, ReplicaAssignment, TopicPartition
 from odradek.protocol.isolation import IsolationLevel
 from odradek.protocol.messages.elect_leaders import ElectionType
@@ -15,7 +16,6 @@ from odradek.sim.clients.committed_reader import KnownEpochs
 from odradek.sim.clients.group_member import GroupMember
 from odradek.sim.clients.group_membership import SESSION_TIMEOUT_MS
 from odradek.sim.cluster import SimulatedCluster
-from odradek.sim.options import MIN_ISR
 
 SCRATCH_TOPICS_MAX = 2
 ISR_ASKED_AGAIN = 0.2

@@ -291,7 +291,7 @@ class SimulatedBroker:
         return -1 if held is None else held.group.generation
 
     def load_coordinators(self) -> None:
-        """Replay what the coordinators have begun to lead, and give up what they have resigned from."""
+        """Replay partitions that the coordinators have begun to lead, and unload those that they have resigned from."""
         for table in self._tables:
             table._unloader.run_all()
             table._loader.run_all()

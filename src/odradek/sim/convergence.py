@@ -96,7 +96,7 @@ def _missing_in_transactions(cluster: SimulatedCluster) -> str | None:
 
 
 def check_end(cluster: SimulatedCluster) -> None:
-    """Check what a cluster that has converged must hold."""
+    """Check the guarantees of a cluster that has converged."""
     if cluster.members:
         _check_committed(cluster)
     _check_transactions_end(cluster)

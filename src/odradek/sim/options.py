@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from random import Random
 
+from odradek.client.topic_admin import MIN_ISR
 from odradek.model.topic_names import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 
 WEIGHTS: Mapping[str, int] = {
@@ -113,7 +114,6 @@ ACCOUNTS = "accounts"
 LOOSE = "loose"
 """The topic whose leaders may be elected from outside of the ISR."""
 UNCLEAN = "unclean.leader.election.enable"
-MIN_ISR = "min.insync.replicas"
 _COMPACTED = {"cleanup.policy": "compact", "min.cleanable.dirty.ratio": "0.01", "delete.retention.ms": "0"}
 _INCIDENTS, _INCIDENTS_WITH_TRANSACTIONS = 2, 3
 """Number of incidents of a story, if so many are possible."""

@@ -142,7 +142,7 @@ class Playground:
         self._actions.consumer_reads()
 
     def _messages(self) -> None:
-        """Let messages arrive, and give up those that don't in time: from a frozen broker an answer may still come."""
+        """Let messages arrive, and give up late ones: a frozen broker may still answer."""
         network = self.cluster.network
         for _ in range(_HOPS):
             for message in network.first_ones():

@@ -118,7 +118,7 @@ class TransactionIncidents:
                 self._cluster.wait(TIMEOUT_MS + 1)
 
     def transactional_ids_expire(self) -> None:
-        """Many ids that nobody uses any more expire at once (KAFKA-13099)."""
+        """Many unused ids expire at once (KAFKA-13099)."""
         coordinator = self._coordinator()
         if coordinator is None:
             return

@@ -36,8 +36,8 @@ SOON_MS = 1000
 
 @dataclass(frozen=True, slots=True)
 class FormerController:
-    """A controller whose session is over, or that was replaced, and that doesn't know it: it decides about the events
-    that it has, by what it knows, until it writes. The write is fenced, and it resigns."""
+    """A controller whose session has ended, or that was replaced, and that doesn't know it: it decides about its events
+    by its old state until it writes. The write is fenced, and it resigns."""
 
     context: ControllerContext
     znodes: Znodes

@@ -25,11 +25,11 @@ from typing import Any
 
 from odradek.base.errors import ConfigError, FatalError
 from odradek.base.value_classes import dataclass
+from odradek.client.bootstrap import DEFAULT_BOOTSTRAP
 from odradek.client.command_config import COMMAND_CONFIG_VARIABLE, use_command_config
 
 BOOTSTRAP_VARIABLE = "ODRADEK_BOOTSTRAP_SERVER"
 PROFILE_VARIABLE = "ODRADEK_PROFILE"
-DEFAULT_BOOTSTRAP = "127.0.0.1:9092"
 DEFAULT_DATA = Path("odradek-data")
 """The directory of a cluster of `odradek up`, in the current one."""
 _VERSION = 1

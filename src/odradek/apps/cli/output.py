@@ -20,10 +20,10 @@ from odradek.apps.cli.default_cluster import (
     use_data,
     use_profile,
 )
-from odradek.apps.cli.default_cluster import DEFAULT_BOOTSTRAP as DEFAULT_BOOTSTRAP
 from odradek.apps.cli.default_cluster import DEFAULT_DATA as DEFAULT_DATA
 from odradek.apps.cli.grammar.declaration import Option, SideOption
 from odradek.apps.text_table import text_table
+from odradek.client.bootstrap import DEFAULT_BOOTSTRAP as DEFAULT_BOOTSTRAP
 from odradek.client.bootstrap import parse_bootstrap
 from odradek.client.command_config import COMMAND_CONFIG_VARIABLE, use_command_config
 

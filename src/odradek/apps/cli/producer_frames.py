@@ -16,7 +16,7 @@ from odradek.model.topology import TopicPartition
 from odradek.protocol.compression import Codec
 from odradek.protocol.framing import encode_request
 from odradek.protocol.messages.produce import PartitionProduceData, ProduceRequest, TopicProduceData
-from odradek.protocol.record_batch import ATTRIBUTES_AT, CRC_AT, NO_SEQUENCE, build_batch
+from odradek.protocol.record_batch import ATTRIBUTES_AT, CRC_AT, MAX_SEQUENCE, NO_SEQUENCE, build_batch
 from odradek.protocol.records import Record
 
 _CORRELATION_AT = 8  # after the frame's length, the API key and its version
@@ -25,7 +25,6 @@ _BASE_SEQUENCE_AT = 53
 _INT32 = Struct(">i")
 _UINT32 = Struct(">I")
 _TIMESTAMPS = Struct(">qq")
-_MAX_SEQUENCE = 2**31 - 1
 _VARIANTS = 8  # batches with different contents, so that caches and codecs don't see only one
 _TO_LETTERS = bytes(ord("A") + byte % 26 for byte in range(256))
 # Beyond the payload, a record of a perf batch: length, attributes, two deltas, key, value length, header count.
@@ -72,7 +71,7 @@ class ProducerFrames:
         _TIMESTAMPS.pack_into(frame, at + _BASE_TIMESTAMP_AT, now_ms, now_ms)
         if self._producer is not NOT_IDEMPOTENT:
             _INT32.pack_into(frame, at + _BASE_SEQUENCE_AT, self._sequence)
-            self._sequence = (self._sequence + count) & _MAX_SEQUENCE
+            self._sequence = (self._sequence + count) & MAX_SEQUENCE
         (length,) = _INT32.unpack_from(frame, at + 8)
         with memoryview(frame) as view:
             _UINT32.pack_into(frame, at + CRC_AT, crc32c(view[at + ATTRIBUTES_AT : at + 12 + length]))

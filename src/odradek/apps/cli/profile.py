@@ -5,7 +5,6 @@ from typing import Annotated
 
 from odradek.apps.cli.default_cluster import (
     BOOTSTRAP_VARIABLE,
-    DEFAULT_BOOTSTRAP,
     DEFAULT_DATA,
     PROFILE_VARIABLE,
     Profile,
@@ -19,7 +18,7 @@ from odradek.apps.cli.grammar.noun import Noun
 from odradek.apps.cli.output import Format, FormatOption, note, print_fields, print_rows
 from odradek.apps.cli.usage import WrongUsage
 from odradek.base.errors import FatalError
-from odradek.client.bootstrap import parse_bootstrap
+from odradek.client.bootstrap import DEFAULT_BOOTSTRAP, parse_bootstrap
 from odradek.client.client_security import ClientSecurity
 
 _PRECEDENCE = (

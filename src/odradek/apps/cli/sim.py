@@ -13,6 +13,7 @@ from odradek.apps.cli.grammar.declaration import Option
 from odradek.apps.cli.grammar.noun import command
 from odradek.apps.cli.output import note
 from odradek.apps.cli.usage import Exit, WrongUsage
+from odradek.apps.cli.watch import CLEAR
 from odradek.apps.html_page import heading, html_table, page, paragraph, verdict_line
 from odradek.sim.cluster import SimulatedCluster
 from odradek.sim.cluster_view import view_of
@@ -21,7 +22,6 @@ from odradek.sim.simulation import Outcome, simulate
 from odradek.sim.story import Step
 
 _SECONDS_A_STEP = 0.15
-_CLEAR = "\x1b[H\x1b[2J"
 _LINES = 12
 
 
@@ -29,7 +29,7 @@ def show_step(cluster: SimulatedCluster, number: int, step: Step) -> None:
     """Print a picture. On a terminal it replaces the one before; elsewhere they follow each other."""
     on_terminal = sys.stdout.isatty()
     lines = [f"step {number}: {step.name.replace('_', ' ')}", "", *picture(cluster), "", *cluster.trace[-_LINES:]]
-    sys.stdout.write((_CLEAR if on_terminal else "") + "\n".join(lines) + "\n")
+    sys.stdout.write((CLEAR if on_terminal else "") + "\n".join(lines) + "\n")
     sys.stdout.flush()
     if on_terminal:
         time.sleep(_SECONDS_A_STEP)

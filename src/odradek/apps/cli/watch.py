@@ -28,7 +28,7 @@ WatchOption = Annotated[
         show_default=False,
     ),
 ]
-_CLEAR = "\x1b[H\x1b[2J"
+CLEAR = "\x1b[H\x1b[2J"
 _PARAMETER = inspect.Parameter("watch", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=WatchOption)
 
 
@@ -64,4 +64,4 @@ def watchable(command: Command) -> Command:
 
 def _begin_picture(seconds: float) -> None:
     if sys.stdout.isatty():
-        sys.stdout.write(f"{_CLEAR}every {seconds:g} s, Ctrl-C ends   {time.strftime('%H:%M:%S')}\n")
+        sys.stdout.write(f"{CLEAR}every {seconds:g} s, Ctrl-C ends   {time.strftime('%H:%M:%S')}\n")

@@ -1,4 +1,4 @@
-"""Dialogs before a change: a sentence beside the button says what it does, faults are shown beside the fields."""
+"""Dialogs before a change: a sentence beside the button describes the change, faults are shown beside the fields."""
 
 from collections.abc import Awaitable, Callable
 from functools import partial

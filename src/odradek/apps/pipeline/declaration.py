@@ -30,10 +30,9 @@ from odradek.apps.pipeline.spec import (
 )
 from odradek.apps.pipeline.toml_section import FILE_NAME, Section
 from odradek.base.errors import FatalError, KafkaError
-from odradek.client.bootstrap import parse_bootstrap
+from odradek.client.bootstrap import DEFAULT_BOOTSTRAP, parse_bootstrap
 from odradek.model.topic_names import name_fault
 
-DEFAULT_BOOTSTRAP = "127.0.0.1:9092"
 _DEFAULT_TRIGGER = "1 second"
 # A batch of any size has a cost of its own, seconds of CPU on a JVM that has just started (decision 0029).
 _DEFAULT_RECORDS_PER_BATCH_MAX = 250_000

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from odradek.apps.pipeline.spec import TableFormat
+from odradek.apps.pipeline.topic_output import BATCH_HEADER
 from odradek.base.errors import FatalError
 
 if TYPE_CHECKING:
@@ -22,7 +23,6 @@ _PACKAGES = {
 }
 # io.delta:delta-spark_4.2_2.13:4.4.0, org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0: between them, Spark's
 _MADE_FOR = re.compile(r"[-_](\d+\.\d+)_2\.\d+:")
-_BATCH = "odradek.batch"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,13 +53,13 @@ class IcebergOutput:
 
         spark, tag = batch.sparkSession, f"{self.writer}/{number}"
         name = self._in_catalog(spark)
-        writer = batch.writeTo(name).option(f"snapshot-property.{_BATCH}", tag)
+        writer = batch.writeTo(name).option(f"snapshot-property.{BATCH_HEADER}", tag)
         if not spark.catalog.tableExists(name):
             made = writer.using("iceberg").tableProperty("write.spark.accept-any-schema", "true")
             if self.partition_by:
                 made = made.partitionedBy(*(F.col(f"`{column}`") for column in self.partition_by))
             made.create()
-        elif spark.table(f"{name}.snapshots").where(F.col("summary")[_BATCH] == tag).isEmpty():
+        elif spark.table(f"{name}.snapshots").where(F.col("summary")[BATCH_HEADER] == tag).isEmpty():
             writer.option("mergeSchema", "true").append()
 
     def _in_catalog(self, spark: "SparkSession") -> str:

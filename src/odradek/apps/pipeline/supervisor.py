@@ -114,7 +114,7 @@ class Supervisor:
 
 
 def _waits_for(kept: _Kept) -> str | None:
-    """Return what a query waits for; None while it runs a batch."""
+    """Return the reason for which a query waits; None while it runs a batch."""
     if kept.done:
         return None
     if kept.running is None:

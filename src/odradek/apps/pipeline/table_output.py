@@ -16,13 +16,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from odradek.apps.pipeline.checkpoint import batch_offsets, make_directory, sync_directory, write_durably
-from odradek.apps.pipeline.tables.batch_files import found_files, make_durable
+from odradek.apps.pipeline.tables.batch_files import MANIFEST, found_files, make_durable
 from odradek.base.errors import FatalError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame
-
-MANIFEST = "_odradek.json"
 
 
 @dataclass(frozen=True, slots=True)

@@ -81,7 +81,7 @@ class TransactionOutput:
 
 @contextmanager
 def task_claims(directory: Path, transaction: TransactionHandle) -> Iterator[Path]:
-    """Directory for the claims of a transaction's tasks; what a killed driver has left there is removed."""
+    """Directory for the claims of a transaction's tasks; files of a killed driver are removed from it."""
     shutil.rmtree(directory, ignore_errors=True)
     claims = directory / f"{transaction.producer.id}-{transaction.producer.epoch}"
     make_directory(claims)

@@ -11,10 +11,9 @@ from odradek.base.config.broker_config import BrokerConfig
 from odradek.base.config.definition import ConfigKey, UpdateMode
 from odradek.base.config.keys import BROKER_KEYS, DYNAMIC_ONLY_KEYS
 from odradek.base.config.support import Support
-from odradek.base.config.support_checks import key_of, refuse_unsupported
+from odradek.base.config.support_checks import LISTENER_PREFIX, key_of, refuse_unsupported
 from odradek.base.errors import ConfigError
 
-_LISTENER_PREFIX = "listener.name."
 STORE_KEYS = frozenset(
     {
         "ssl.key.password",
@@ -111,7 +110,7 @@ def _is_out_of_reach(name: str) -> bool:
     """
     if store_setting(name) is not None or _has_no_effect(name):
         return False
-    return _is_of_one_broker(name) or name.startswith(_LISTENER_PREFIX)
+    return _is_of_one_broker(name) or name.startswith(LISTENER_PREFIX)
 
 
 def _has_no_effect(name: str) -> bool:
@@ -120,7 +119,7 @@ def _has_no_effect(name: str) -> bool:
 
 def store_setting(name: str) -> tuple[str, str] | None:
     """Listener, in lower case, and key of a setting of its key store or trust store."""
-    if not name.startswith(_LISTENER_PREFIX):
+    if not name.startswith(LISTENER_PREFIX):
         return None
-    listener, _, key = name.removeprefix(_LISTENER_PREFIX).partition(".")
+    listener, _, key = name.removeprefix(LISTENER_PREFIX).partition(".")
     return (listener, key) if key in STORE_KEYS else None

@@ -7,8 +7,8 @@ from odradek.base.config.keys import DYNAMIC_ONLY_KEYS, STATIC_KEYS
 from odradek.base.config.support import NO_EFFECTS, REFUSALS, Support
 from odradek.base.errors import ConfigError
 
-_LISTENER_PREFIX = "listener.name."
-_PER_LISTENER_PREFIXES = ("ssl.", "sasl.")
+LISTENER_PREFIX = "listener.name."
+_PERLISTENER_PREFIXES = ("ssl.", "sasl.")
 _PER_LISTENER = frozenset(
     {
         "connections.max.reauth.ms",
@@ -30,12 +30,12 @@ _SIMILARITY_MIN = 0.8
 
 def key_of(name: str) -> ConfigKey | None:
     """The key that `name` sets, for the whole broker or as `listener.name.<listener>.[<mechanism>.]<key>`."""
-    if not name.startswith(_LISTENER_PREFIX):
+    if not name.startswith(LISTENER_PREFIX):
         return STATIC_KEYS.get(name)
-    base = name.removeprefix(_LISTENER_PREFIX).partition(".")[2]
+    base = name.removeprefix(LISTENER_PREFIX).partition(".")[2]
     base = base.removeprefix("oauthbearer.") if base.startswith("oauthbearer.sasl.") else base
     base = next((key for key in _PER_MECHANISM if base.endswith(f".{key}")), base)
-    per_listener = base in _PER_LISTENER or base.startswith(_PER_LISTENER_PREFIXES)
+    per_listener = base in _PER_LISTENER or base.startswith(_PERLISTENER_PREFIXES)
     return STATIC_KEYS.get(base) if per_listener else None
 
 
@@ -79,8 +79,8 @@ def unknown_settings(settings: Iterable[str], listener_names: Iterable[str]) -> 
     for name in settings:
         if key_of(name) is None:
             warnings.append(f"unknown configuration key {name} is ignored{_suggestion(name)}")
-        elif name.startswith(_LISTENER_PREFIX):
-            listener = name.removeprefix(_LISTENER_PREFIX).partition(".")[0]
+        elif name.startswith(LISTENER_PREFIX):
+            listener = name.removeprefix(LISTENER_PREFIX).partition(".")[0]
             if listener not in listeners:
                 warnings.append(f"configuration key {name} is ignored: listeners has no {listener.upper()}")
     return warnings
@@ -92,9 +92,9 @@ def _suggestion(name: str) -> str:
     if name in DYNAMIC_ONLY_KEYS:
         return ": it can only be set while the broker runs, by kafka-configs"
     prefix, base = "", name
-    if name.startswith(_LISTENER_PREFIX):
-        listener, _, base = name.removeprefix(_LISTENER_PREFIX).partition(".")
-        prefix = f"{_LISTENER_PREFIX}{listener}."
+    if name.startswith(LISTENER_PREFIX):
+        listener, _, base = name.removeprefix(LISTENER_PREFIX).partition(".")
+        prefix = f"{LISTENER_PREFIX}{listener}."
         if base in STATIC_KEYS:
             return f": it can't be set for one listener, set {base}"
     close = get_close_matches(base, STATIC_KEYS, n=1, cutoff=_SIMILARITY_MIN)

@@ -5,7 +5,7 @@ from odradek.protocol.schema import Struct
 
 
 def shorten_messages(answer: Struct) -> bool:
-    """Cut the error messages of an answer to what a string can hold; True if one was too long."""
+    """Truncate the error messages of an answer to the length of a string; True if one was too long."""
     shortened = False
     for name in answer.FIELDS:
         value = getattr(answer, name)

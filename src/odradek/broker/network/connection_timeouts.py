@@ -86,7 +86,8 @@ class ConnectionTimeouts:
         self._setups.remove(connection)
 
     def closed(self, connection: "Connection") -> "list[Connection]":
-        """Return those that have to be closed with it: of a client that held up others, all that are not logged in."""
+        """Return the connections that have to be closed with it: all that are not logged in, of a client that held up
+        others."""
         self.left(connection)
         return self._setups.of(connection.client_host) if connection.held_up_others else []
 

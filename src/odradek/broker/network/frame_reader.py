@@ -80,7 +80,7 @@ class FrameReader:
         return self._cut(scratch, end)
 
     def _read_large(self, scratch: Scratch) -> list[bytearray]:
-        """Receive the size of the next frame, and what has come of it into a buffer of that size."""
+        """Receive the size of the next frame, and its first bytes into a buffer of that size."""
         end = self.received = self._socket.recv_into(scratch.view[:4])
         if not end:
             raise EndOfStream

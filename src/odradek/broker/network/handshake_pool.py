@@ -44,7 +44,7 @@ class HandshakePool:
             self._waiting.setdefault(address, deque()).append(step)
 
     def stop(self) -> None:
-        """Forget the steps that have not begun, and wait for the end of those that have."""
+        """Drop the steps that have not begun, and wait for the end of the others."""
         with self._changed:
             self._stopped = True
             self._waiting.clear()

@@ -45,7 +45,7 @@ class Outbox:
         return bool(self._queue)
 
     def send_answers(self, unanswered: deque[InboundRequest]) -> int:
-        """Send the answers whose turn has come, after those that are unsent. Return how many bytes the kernel took;
+        """Send the answers whose turn has come, after earlier unsent ones. Return how many bytes the kernel took;
         what it did not take is sent when the socket can be written."""
         if not self._queue and len(unanswered) == 1:
             request = unanswered[0]
@@ -85,7 +85,7 @@ class Outbox:
             queue.append(request.on_sent)
 
     def send(self) -> bool:
-        """Give the kernel what it takes. True: all is sent. False: call again when the socket can be written.
+        """Send as much as the kernel takes. True: all is sent. False: call again when the socket can be written.
 
         A turn is bounded, so that one reader of large slices doesn't hold up the others.
         """

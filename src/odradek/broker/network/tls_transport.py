@@ -201,8 +201,8 @@ class TlsTransport:
         self._close()
 
     def _disconnect(self) -> None:
-        """Connect to nowhere (AF_UNSPEC): that drops what was received, too, where a shutdown would leave it to be
-        read, for a second or longer."""
+        """Disconnect by a connect to AF_UNSPEC, which also drops received data; after a shutdown that could be read for
+        a second or longer."""
         ctypes.CDLL(None).connect(self._fd, _NOWHERE, len(_NOWHERE))
 
     def _close(self) -> None:
@@ -324,7 +324,7 @@ class TlsOutbox(Outbox):
         return size
 
     def _drop(self, sent: int) -> None:
-        """Forget what was sent, and tell of the answers that are complete."""
+        """Drop sent bytes, and report complete answers."""
         queue, callbacks = self._queue, []
         self.unsent_bytes -= sent
         while queue:

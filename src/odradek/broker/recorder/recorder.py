@@ -53,7 +53,7 @@ class Records(Protocol):
         controller_epoch: int | None = None,
         cause: RecordedEvent | None = None,
     ) -> RecordedEvent | None:
-        """`describe(*subject)` is called later, on another thread: what it reads must not change any more.
+        """`describe(*subject)` is called later, on another thread: its arguments must not change any more.
 
         The result can be given as the cause of later entries.
         """

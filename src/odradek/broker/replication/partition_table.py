@@ -121,8 +121,8 @@ class PartitionTable:
         transaction: TransactionalProduce | None = None,
         written: list[TopicPartition] | None = None,
     ) -> list[AppendOutcome] | None:
-        """Write what a producer sent. An outcome for each batch in order; or None, if acks is -1 and the ISR doesn't
-        have all of it: then `done` gets them, exactly once, when it has or the time is up.
+        """Append the batches of a producer. An outcome for each batch in order; or None, if acks is -1 and the ISR
+        doesn't have all of it: then `done` gets them, exactly once, when it has or the time is up.
 
         All batches are checked before the first is written: TakesLong means that nothing was. `refused` is the
         connection's memory: a batch behind a refused one is refused too. `transaction` is given if a batch is

@@ -17,7 +17,7 @@ _SEND_BYTES_MAX = 1 << 18
 
 
 class Disconnected(Exception):
-    """The connection ends: by the client, or because of what it sent or didn't take."""
+    """The connection ends: the client closed it, sent invalid data, or didn't read its answers."""
 
 
 class Connection:

@@ -13,7 +13,7 @@ from odradek.local.coordination.settings import ServerSettings
 _ANSWERED = ("conf", "envi", "isro", "mntr", "ruok", "srvr", "stat")
 _APACHES = ("cons", "crst", "dirs", "dump", "gtmk", "hash", "srst", "stmk", "wchc", "wchp", "wchs")
 KNOWN = frozenset((*_ANSWERED, *_APACHES))
-"""None of them can be the length of a request."""
+"""Four-letter words; none of them can be the length of a request."""
 VERSION = f"3.9.0-odradek-{__version__}, embedded coordination server for one machine"
 
 

@@ -20,7 +20,7 @@ Node: TypeAlias = int | None
 
 
 def is_cut(cuts: Cuts, source: int | None, node: Node) -> bool:
-    """Return whether the link is cut. A broker always reaches itself, and who is no broker (None) reaches everybody."""
+    """Return whether the link is cut. A broker always reaches itself, and other processes (None) reach every broker."""
     if source is None or source == node:
         return False
     of_source = cuts.get(source, frozenset())

@@ -3,7 +3,12 @@
 From v4 brokers ask for many transactions at once, to verify them; producers stay at the older shape.
 """
 
+from typing import Final
+
 from odradek.protocol.schema import Request, Response, Struct, array, bool_, int16, int32, int64, string
+
+BATCHED_SINCE: Final = 4
+"""Version from which a request has many transactions."""
 
 
 class AddPartitionsToTxnTopic(Struct):

@@ -1,4 +1,4 @@
-"""ApiVersions (key 18): what a broker can speak; the first request of most connections.
+"""ApiVersions (key 18): requests and versions of a broker; the first request of most connections.
 
 A version that the broker doesn't know is answered in v0 with error 35. v3 names the client, and tags features.
 """

@@ -1,4 +1,4 @@
-"""Rules by which a producer of each kind talks to its brokers: requests in flight, sequences, what is sent again.
+"""Rules by which a producer of each kind talks to its brokers: requests in flight, sequences, retries.
 
 The models of the simulator follow them, which is checked in every story; recorded conversations of the real clients are
 checked by the same rules, so that neither the models nor the rules say what the real ones don't do.

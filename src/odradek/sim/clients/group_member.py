@@ -128,7 +128,7 @@ class GroupMember(GroupMembership):
         coordinator.groups.offsets.commit(GROUP, committer, commits, done)
 
     def _read(self, tp: TopicPartition) -> None:
-        """Read at once: the reader without a group checks what a consumer is shown."""
+        """Read at once: the reader without a group checks the records that a consumer gets."""
         leader = self._cluster.elected_leader(tp)
         partition = leader.replicas.partitions.get(tp) if leader is not None else None
         if leader is None or partition is None or not partition.is_leader:

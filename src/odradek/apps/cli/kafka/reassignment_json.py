@@ -7,9 +7,8 @@ from pathlib import Path
 from typing import Any
 
 from odradek.apps.cli.kafka.tool import ToolError
+from odradek.apps.reassign.core.plan import ANY_DIRECTORY
 from odradek.model.topology import PartitionReplica, TopicPartition
-
-_ANY_DIRECTORY = "any"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +28,7 @@ def read_plan(path: Path) -> Plan:
         try:
             tp = TopicPartition(entry["topic"], int(entry["partition"]))
             replicas = [int(broker) for broker in entry["replicas"]]
-            directories = entry.get("log_dirs", [_ANY_DIRECTORY] * len(replicas))
+            directories = entry.get("log_dirs", [ANY_DIRECTORY] * len(replicas))
         except (KeyError, TypeError, ValueError):
             raise ToolError(f'Error: {json.dumps(entry)} needs "topic", "partition" and "replicas"') from None
         if not replicas:
@@ -48,7 +47,7 @@ def read_plan(path: Path) -> Plan:
             )
         plan.replicas[tp] = replicas
         for broker, directory in zip(replicas, directories, strict=True):
-            if directory != _ANY_DIRECTORY:
+            if directory != ANY_DIRECTORY:
                 plan.directories[PartitionReplica(tp, broker)] = directory
     if not plan.replicas:
         raise ToolError("Error: Partition reassignment list cannot be empty")
@@ -71,7 +70,7 @@ def as_json(assignment: Mapping[TopicPartition, Sequence[int]]) -> str:
             "topic": tp.topic,
             "partition": tp.partition,
             "replicas": list(replicas),
-            "log_dirs": [_ANY_DIRECTORY] * len(replicas),
+            "log_dirs": [ANY_DIRECTORY] * len(replicas),
         }
         for tp, replicas in sorted(assignment.items())
     ]

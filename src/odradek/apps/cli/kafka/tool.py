@@ -73,7 +73,7 @@ def connect(
     server_option: str = "bootstrap-server",
     further: Mapping[str, str] = MappingProxyType({}),
 ) -> ClusterClient:
-    """The cluster that the options name, with what the properties file and `further` say about the client."""
+    """Connect to the cluster that the options name, with client settings of the properties file and `further`."""
     given.require(server_option)
     properties = {**client_properties(given, config_option), **further}
     timeout_ms = properties.get("default.api.timeout.ms") or properties.get("request.timeout.ms")

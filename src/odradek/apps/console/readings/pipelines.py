@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from odradek.apps.pipeline.toml_section import FILE_NAME
 from odradek.base.clock import SYSTEM_CLOCK
 from odradek.base.errors import FatalError
 from odradek.client.cluster_client import ClusterClient
@@ -19,7 +20,6 @@ _BYTES_MAX = 4 << 20
 _DEPTH = 3
 LIVE = ("starting", "running", "stopping")
 NEVER_RAN = "never started"
-_DECLARATION = "pipeline.toml"
 POINTS_MAX = 120
 
 
@@ -68,7 +68,7 @@ def _totals(documents: Sequence[Mapping[str, Any]]) -> dict[tuple[str, str], flo
 
 def statuses(directory: Path) -> Iterator[Mapping[str, Any]]:
     """Return the projects in the directory and a few levels below it; one that never ran has a name alone."""
-    if (directory / _DECLARATION).is_file() and not (directory / ".odradek" / "status.json").is_file():
+    if (directory / FILE_NAME).is_file() and not (directory / ".odradek" / "status.json").is_file():
         yield {
             "pipeline": directory.absolute().name,
             "state": NEVER_RAN,

@@ -21,6 +21,7 @@ from odradek.apps.console.views.records import parse_when, records_html, tail_ht
 from odradek.apps.figures import plural
 from odradek.apps.records.decoders import AUTO, AVRO, GROUPS, HEX, TEXT, TRANSACTIONS, decoder_named
 from odradek.apps.records.filters import parse_filter
+from odradek.model.topic_names import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 
 _TIMEOUT_MS = 10_000
 _TICK_S = 0.5
@@ -29,8 +30,8 @@ _DECODERS = {
     AUTO: "Automatic",
     TEXT: "Text",
     HEX: "Hex",
-    GROUPS: "__consumer_offsets",
-    TRANSACTIONS: "__transaction_state",
+    GROUPS: OFFSETS_TOPIC,
+    TRANSACTIONS: TRANSACTIONS_TOPIC,
 }
 _FILTER_HELP = (
     'A word searches everywhere. key = "42" and value.amount > 100; header.trace ~ "^a.*z$"; not (partition = 3 or '

@@ -35,7 +35,7 @@ async def clone(console: Console, name: str) -> None:
 async def create(
     console: Console, wanted: str = "", partitions: int = _PARTITIONS, replicas: int = _REPLICAS_MAX, settings: str = ""
 ) -> None:
-    """Ask for a topic and create it; the arguments are what the fields begin with."""
+    """Ask for a topic and create it; the arguments are the first values of the fields."""
     state = console.cluster.want().value
     brokers = len(state.brokers) if state else 0
     known = set(state.topics) if state else set()

@@ -3,12 +3,11 @@
 import json
 
 from odradek.apps.figures import count, size_text
-from odradek.apps.records.decoders import NOTHING, Decoded
+from odradek.apps.records.decoders import JSON_BYTES_MAX, NOTHING, Decoded
 
 SHOWN_BYTES_MAX = 64 * 1024
 LINE_LENGTH = 160
 _HEX_WIDTH = 4  # characters for a byte
-_JSON_BYTES_MAX = 256 * 1024
 
 
 def as_text(data: bytes) -> str | None:
@@ -22,7 +21,7 @@ def as_text(data: bytes) -> str | None:
 
 def as_json(data: bytes) -> str | None:
     """Return indented JSON; None if the value isn't an object or a list."""
-    if len(data) > _JSON_BYTES_MAX or data[:1] not in (b"{", b"["):
+    if len(data) > JSON_BYTES_MAX or data[:1] not in (b"{", b"["):
         return None
     try:
         return json.dumps(json.loads(data), indent=2, ensure_ascii=False)

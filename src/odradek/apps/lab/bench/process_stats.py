@@ -112,6 +112,6 @@ def _client_cpu_seconds() -> float:
 
 
 def _machine_cpu_seconds() -> float:
-    """All cores' busy time, what the hypervisor took included."""
+    """All cores' busy time, including the time of the hypervisor."""
     user, nice, system, _idle, _iowait, irq, softirq, steal = map(int, Path("/proc/stat").read_text().split()[1:9])
     return (user + nice + system + irq + softirq + steal) / TICKS_PER_S

@@ -26,6 +26,7 @@ from odradek.apps.lab.bench.figures import (
 from odradek.apps.lab.bench.many_transactions import ManyTransactions, transaction_coordinator
 from odradek.apps.lab.bench.process_stats import cpu_seconds
 from odradek.apps.lab.bench.systems import System
+from odradek.model.topic_names import TRANSACTIONS_TOPIC
 
 PROBE = "TransactionProbe"
 OPEN = 1_000
@@ -129,7 +130,7 @@ def failover(count: int, work: Work, system: System) -> Iterator[Callable[[], Me
                 transactions.end_others_elsewhere()
             system.start_broker(victim)
             await_all_in_sync(system, name)
-            await_all_in_sync(system, "__transaction_state")
+            await_all_in_sync(system, TRANSACTIONS_TOPIC)
             return {"outage_s": end - start, "after_session_s": end - ended_at[0]}
 
         yield measure

@@ -137,7 +137,7 @@ def _last_rows(table: Path, sold: Sold, since: float, wanted: int) -> list[float
 
 
 class Arrivals:
-    """Times at which dead letters came to a consumer, which reads what is committed."""
+    """Times at which dead letters came to a consumer of committed records."""
 
     def __init__(self, bootstrap: str, topic: str) -> None:
         self._settings = {

@@ -9,6 +9,7 @@ from odradek.base.config.definition import ConfigKey
 from odradek.base.config.keys import TOPIC_KEYS
 from odradek.base.config.support_checks import refuse_unsupported, without_effect
 from odradek.base.errors import ConfigError
+from odradek.model.topic_names import TRANSACTIONS_TOPIC
 from odradek.model.topology import TopicPartition
 
 MUST_AGREE = (
@@ -123,7 +124,7 @@ def _lost_settings(
 def _lost_apis(survey: Survey, pairs: Mapping[int, int]) -> Iterator[str]:
     """Producers depend on transactions: a successor that lacks them would break them."""
     add_partitions_to_txn = 24
-    if "__transaction_state" not in {tp.topic for tp in survey.view.partitions}:
+    if TRANSACTIONS_TOPIC not in {tp.topic for tp in survey.view.partitions}:
         return
     lacking = sorted(
         n for n in pairs.values() if n in survey.brokers and add_partitions_to_txn not in survey.brokers[n].api_keys

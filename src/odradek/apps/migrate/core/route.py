@@ -5,9 +5,10 @@ from dataclasses import dataclass
 
 from odradek.apps.reassign.core.plan import Plan, PlanError
 from odradek.apps.reassign.core.view import ClusterView
+from odradek.model.topic_names import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from odradek.model.topology import TopicPartition
 
-COORDINATOR_TOPICS = frozenset({"__consumer_offsets", "__transaction_state"})
+COORDINATOR_TOPICS = frozenset({OFFSETS_TOPIC, TRANSACTIONS_TOPIC})
 """Their leaders are the group and transaction coordinators: they move after everything else."""
 
 

@@ -16,7 +16,9 @@ from pyspark.sql import functions as f
 from odradek.apps.pipeline.audit.assignment import AuditScope
 from odradek.apps.pipeline.audit.findings import AuditReport, Finding, Kind, TopicCount
 from odradek.apps.pipeline.segment_source.log_directories import ReplicaDirectory
+from odradek.model.topic_names import OFFSETS_TOPIC
 from odradek.model.topology import TopicPartition
+from odradek.protocol.record_batch import SEQUENCES
 
 LISTED_FINDINGS: Final = 1000
 _REPLICA: Final = ("topic", "partition", "broker")
@@ -26,11 +28,6 @@ _REPLICA_SCHEMA: Final = (
     "topic string, partition int, broker int, "
     "committed long, any_committed long, flushed long, start long, cleaned long, any_cleaned long"
 )
-# Sequences wrap after 2^31 records of one producer in one partition; the same number so far apart is no duplicate.
-_SEQUENCES: Final = 2**31
-# Kafka's group coordinator gives each of its batches base sequence 0, also those that commit a transaction's offsets
-# and have its producer's id; its brokers don't check these sequences either.
-_WRITTEN_BY_COORDINATOR: Final = "__consumer_offsets"
 
 
 def audit(spark: SparkSession, scope: AuditScope) -> AuditReport:
@@ -178,7 +175,7 @@ def _short(batches: DataFrame, known: DataFrame) -> DataFrame:
 def _duplicates(whole: DataFrame) -> DataFrame:
     """Find repeated sequences of idempotent producers: the same sequence twice is a record twice."""
     by_producers = whole.where("producerId >= 0 and baseSequence >= 0 and not isControl and lastOffset < committed")
-    numbered = by_producers.where(f.col("topic") != _WRITTEN_BY_COORDINATOR)
+    numbered = by_producers.where(f.col("topic") != OFFSETS_TOPIC)
     twice = (
         numbered.groupBy(*_PARTITION, "producerId", "producerEpoch", "baseSequence")
         .agg(
@@ -186,7 +183,7 @@ def _duplicates(whole: DataFrame) -> DataFrame:
             f.max("baseOffset").alias("last"),
             f.collect_set("broker").alias("brokers"),
         )
-        .where(f"last > first and last - first < {_SEQUENCES}")
+        .where(f"last > first and last - first < {SEQUENCES}")
     )
     number = ("producer ", f.col("producerId"), " wrote sequence ", f.col("baseSequence"))
     detail = _detail(*number, " at ", f.col("first"), " too")

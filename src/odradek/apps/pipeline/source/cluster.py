@@ -13,6 +13,7 @@ from odradek.apps.pipeline.source.connection import Settings
 from odradek.apps.pipeline.source.errors import OptionError, ReadFailed
 from odradek.apps.pipeline.source.offsets import Offsets
 from odradek.apps.pipeline.source.options import Boundary, ReadOptions, Subscription
+from odradek.model.topic_names import OFFSETS_TOPIC, TRANSACTIONS_TOPIC
 from odradek.model.topology import TopicPartition
 from odradek.protocol.messages.list_offsets import EARLIEST, LATEST
 
@@ -31,7 +32,7 @@ _LEADER_CHANGED: Final = frozenset(
 )
 _FIRST: Final = OffsetSpec.earliest()  # type: ignore[no-untyped-call]
 _LAST: Final = OffsetSpec.latest()  # type: ignore[no-untyped-call]
-_INTERNAL_TOPICS: Final = frozenset({"__consumer_offsets", "__transaction_state"})
+_INTERNAL_TOPICS: Final = frozenset({OFFSETS_TOPIC, TRANSACTIONS_TOPIC})
 # librdkafka refuses settings of another kind of client
 _CONSUMER_ONLY: Final = (
     "isolation.level",

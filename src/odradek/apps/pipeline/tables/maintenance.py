@@ -121,7 +121,8 @@ def shorten_log(table: Path, history: int) -> _LogKept:
 
 
 def clear_retired(table: Path, oldest_version: int) -> int:
-    """Remove directories that no kept version needs and no reader can still read; note those that a crash left."""
+    """Remove directories that no kept version needs and no reader can still read; note directories that a crash
+    left."""
     now = snapshot(table)
     used = {file.directory for file in now.files}
     newest = max((batches for name in used if (batches := parse_directory(name))), default=None)

@@ -51,7 +51,7 @@ def merge_batches(
 
 
 def file_columns(table: Path, partition_by: Sequence[str]) -> "pa.Schema":
-    """Columns that the table's files have: all but those that its paths have."""
+    """Columns of the table's files: all except the partition columns, which are in the paths."""
     import pyarrow as pa
 
     whole = pa.schema(open_delta(table).schema().to_arrow())

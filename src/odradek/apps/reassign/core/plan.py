@@ -11,7 +11,7 @@ from typing import Any
 
 from odradek.model.topology import TopicPartition
 
-_ANY_DIRECTORY = "any"
+ANY_DIRECTORY = "any"
 
 
 class PlanError(Exception):
@@ -65,6 +65,6 @@ def _entry(entry: Any) -> tuple[TopicPartition, tuple[int, ...]]:
     if len(set(replicas)) < len(replicas):
         raise PlanError(f"{tp} has two replicas on one broker: {replicas}")
     directories = entry.get("log_dirs", [])
-    if any(directory != _ANY_DIRECTORY for directory in directories):
+    if any(directory != ANY_DIRECTORY for directory in directories):
         raise PlanError(f"{tp} names log directories, which this command doesn't choose; use kafka-reassign-partitions")
     return tp, tuple(replicas)

@@ -1,4 +1,4 @@
-"""The log on disk: segments, flushing, retention, compaction and what a message may be."""
+"""The log on disk: segments, flushing, retention, compaction and limits of messages."""
 
 TABLE = """
 compression.gzip.level                         int      -1          1..9|-1  medium  cluster-wide  obeyed

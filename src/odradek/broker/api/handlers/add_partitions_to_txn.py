@@ -22,6 +22,7 @@ from odradek.model.acls import AclOperation, ResourceType
 from odradek.model.topology import TopicPartition
 from odradek.protocol.api_keys import ApiKey
 from odradek.protocol.messages.add_partitions_to_txn import (
+    BATCHED_SINCE,
     AddPartitionsToTxnPartitionResult,
     AddPartitionsToTxnRequest,
     AddPartitionsToTxnResponse,
@@ -32,8 +33,6 @@ from odradek.protocol.messages.add_partitions_to_txn import (
 )
 
 Errors: TypeAlias = dict[TopicPartition, ErrorCode]
-
-BATCHED_SINCE = 4
 
 
 @handles(ApiKey.ADD_PARTITIONS_TO_TXN, versions="0-5", may_block=False)

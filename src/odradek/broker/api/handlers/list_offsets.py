@@ -21,6 +21,8 @@ from odradek.model.acls import AclOperation
 from odradek.model.topology import TopicPartition
 from odradek.protocol.api_keys import ApiKey
 from odradek.protocol.messages.list_offsets import (
+    CONSUMER_REPLICA_ID,
+    DEBUGGING_REPLICA_ID,
     EARLIEST,
     EARLIEST_LOCAL,
     LATEST,
@@ -33,8 +35,6 @@ from odradek.protocol.messages.list_offsets import (
     ListOffsetsTopicResponse,
 )
 
-CONSUMER = -1
-DEBUGGER = -2
 FIRST_WITH_NOT_AVAILABLE = 5
 FIRST_WITH_MARK = {LATEST: 0, EARLIEST: 0, MAX_TIMESTAMP: 7, EARLIEST_LOCAL: 8, LATEST_TIERED: 9}
 
@@ -96,7 +96,7 @@ def _partition(
         partition = ctx.broker.replicas.find(TopicPartition(topic, asked.partition_index))
         if asked.timestamp < 0 and ctx.version < FIRST_WITH_MARK.get(asked.timestamp, NEVER):
             raise KafkaError(ErrorCode.UNSUPPORTED_VERSION)
-        partition.check_epoch(asked.current_leader_epoch, only_leader=request.replica_id != DEBUGGER)
+        partition.check_epoch(asked.current_leader_epoch, only_leader=request.replica_id != DEBUGGING_REPLICA_ID)
         if ctx.version == 0:
             answer.old_style_offsets = _starts_before(partition, asked, request, ctx.broker.clock)
             return answer
@@ -130,13 +130,13 @@ def _look_up(partition: Partition, timestamp: int, request: ListOffsetsRequest) 
 
 
 def _visible_end(partition: Partition, request: ListOffsetsRequest) -> int:
-    if request.replica_id != CONSUMER:
+    if request.replica_id != CONSUMER_REPLICA_ID:
         return partition.log.log_end_offset
     return partition.committed.visible_end(request.isolation_level)
 
 
 def _check_available(partition: Partition, request: ListOffsetsRequest) -> None:
-    if request.replica_id == CONSUMER and not partition.committed.end_is_known:
+    if request.replica_id == CONSUMER_REPLICA_ID and not partition.committed.end_is_known:
         raise KafkaError(ErrorCode.OFFSET_NOT_AVAILABLE)
 
 

@@ -11,7 +11,7 @@ from odradek.base.errors import ErrorCode, KafkaError
 from odradek.broker.api.authorization import refused_commits
 from odradek.broker.api.context import RequestContext
 from odradek.broker.api.registry import LATER, Outcome, handles
-from odradek.broker.coordinator.groups.core.group_records import NO_TIMESTAMP, CommittedOffset
+from odradek.broker.coordinator.groups.core.group_records import CommittedOffset
 from odradek.broker.coordinator.groups.core.member_checks import Committer
 from odradek.model.topology import TopicPartition
 from odradek.protocol.api_keys import ApiKey
@@ -21,6 +21,7 @@ from odradek.protocol.messages.offset_commit import (
     OffsetCommitResponsePartition,
     OffsetCommitResponseTopic,
 )
+from odradek.protocol.record_batch import NO_TIMESTAMP
 
 _LATEST_MS = (1 << 63) - 1
 

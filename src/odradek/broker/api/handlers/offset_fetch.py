@@ -58,7 +58,7 @@ def offset_fetch(request: OffsetFetchRequest, ctx: RequestContext) -> OffsetFetc
 
 
 def _asked(groups: Iterable[OffsetFetchRequestGroup]) -> Iterable[OffsetFetchRequestGroup]:
-    """Leave out what was asked too often: all positions of a group, or one, whose metadata may be 4 KB."""
+    """Remove repeated requests: for all positions of a group, or for one, whose metadata may be 4 KB."""
     repetitions = Repetitions()
     for group in groups:
         if group.topics is not None:

@@ -15,7 +15,6 @@ from odradek.base.errors import ErrorCode, KafkaError
 from odradek.base.logs import get_logger
 from odradek.broker.coordinator.groups.core.group import CONSUMER_PROTOCOL, Group, GroupState
 from odradek.broker.coordinator.groups.core.group_records import (
-    NO_EPOCH,
     CommittedOffset,
     GroupKey,
     OffsetKey,
@@ -29,7 +28,7 @@ from odradek.broker.coordinator.groups.group_entry import GroupEntry, GroupWrite
 from odradek.broker.coordinator.groups.group_table import GroupTable
 from odradek.broker.coordinator.state.core.state_batch import TransactionalProducer
 from odradek.broker.log.core.verification import VerificationGuard
-from odradek.model.topology import TopicPartition
+from odradek.model.topology import NO_EPOCH, TopicPartition
 
 log = get_logger(__name__)
 

@@ -27,6 +27,7 @@ from odradek.model.topic_names import TRANSACTIONS_TOPIC
 from odradek.model.topology import TopicPartition
 from odradek.protocol.api_keys import ApiKey
 from odradek.protocol.messages.add_partitions_to_txn import (
+    BATCHED_SINCE,
     AddPartitionsToTxnRequest,
     AddPartitionsToTxnTopic,
     AddPartitionsToTxnTransaction,
@@ -36,7 +37,6 @@ log = get_logger(__name__)
 
 Verified: TypeAlias = Callable[[dict[TopicPartition, ErrorCode]], None]
 
-BATCHED_SINCE: Final = 4
 _RECENT_MAX: Final = 1_000
 _RETRY_BACKOFF_MS: Final = 5
 _RETRY_MS_MAX: Final = 100

@@ -19,14 +19,7 @@ from odradek.broker.coordinator.state.state_table import StateTable
 from odradek.broker.coordinator.transactions.core import decisions
 from odradek.broker.coordinator.transactions.core.append_errors import client_error
 from odradek.broker.coordinator.transactions.core.decisions import DONE, Decision, Move, Producer, Refused
-from odradek.broker.coordinator.transactions.core.transaction import (
-    CLASSIC,
-    EPOCH_BUMP_VERSION,
-    NO_PRODUCER_EPOCH,
-    NO_PRODUCER_ID,
-    PREPARED,
-    Transaction,
-)
+from odradek.broker.coordinator.transactions.core.transaction import CLASSIC, EPOCH_BUMP_VERSION, PREPARED, Transaction
 from odradek.broker.coordinator.transactions.core.transaction_records import encode_key, encode_record
 from odradek.broker.coordinator.transactions.core.transaction_story import TransactionEvent
 from odradek.broker.coordinator.transactions.transaction_ends import TransactionEnds
@@ -39,6 +32,7 @@ from odradek.client.broker_client import BrokerClient
 from odradek.model.metadata_image import MetadataCache
 from odradek.model.topic_names import TRANSACTIONS_TOPIC
 from odradek.model.topology import TopicPartition
+from odradek.protocol.record_batch import NO_PRODUCER_EPOCH, NO_PRODUCER_ID
 
 log = get_logger(__name__)
 

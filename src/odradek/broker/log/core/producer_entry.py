@@ -8,14 +8,13 @@ from typing import NamedTuple
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.broker.log.core.batch_info import BatchInfo
 from odradek.broker.log.core.validation import Origin
-from odradek.protocol.record_batch import NO_PRODUCER_EPOCH, NO_SEQUENCE, NO_TIMESTAMP, Buffer, read_header
+from odradek.protocol.record_batch import NO_PRODUCER_EPOCH, NO_SEQUENCE, NO_TIMESTAMP, SEQUENCES, Buffer, read_header
 from odradek.protocol.transaction_markers import read_marker
 
 BATCHES_KEPT = 10
 """Number of batches of a producer by which a retry is recognised. Apache Kafka keeps five, as many as a client has in
 flight on a connection; but when a leader moves, five may be under way to the former one, stored and unanswered, while
 the client sends five more to the new one."""
-_SEQUENCES = 2**31
 _NO_OFFSET = -1
 
 
@@ -27,7 +26,7 @@ class AppendedBatch(NamedTuple):
 
     @property
     def first_sequence(self) -> int:
-        return (self.last_sequence - self.offset_delta) % _SEQUENCES
+        return (self.last_sequence - self.offset_delta) % SEQUENCES
 
     @property
     def first_offset(self) -> int:
@@ -52,15 +51,15 @@ class ProducerEntry(NamedTuple):
 
     def next_sequence(self, epoch: int) -> int:
         """The sequence that the producer's next batch has in this epoch."""
-        return (self.last_sequence + 1) % _SEQUENCES if epoch == self.epoch else 0
+        return (self.last_sequence + 1) % SEQUENCES if epoch == self.epoch else 0
 
     def reaches(self, sequence: int) -> bool:
         """True if the sequence is the next one, or one of the half of all sequences before it."""
-        return (self.next_sequence(self.epoch) - sequence) % _SEQUENCES < _SEQUENCES // 2
+        return (self.next_sequence(self.epoch) - sequence) % SEQUENCES < SEQUENCES // 2
 
     def duplicate_of(self, batch: BatchInfo) -> AppendedBatch | None:
         """The kept batch that this one repeats; the next one in sequence repeats none."""
-        if batch.producer_epoch == self.epoch and batch.base_sequence != (self.last_sequence + 1) % _SEQUENCES:
+        if batch.producer_epoch == self.epoch and batch.base_sequence != (self.last_sequence + 1) % SEQUENCES:
             last_sequence = batch.last_sequence
             for kept in self.batches:
                 if kept[0] == last_sequence and kept.first_sequence == batch.base_sequence:
@@ -75,7 +74,7 @@ def next_entry(entry: ProducerEntry, batch: BatchInfo) -> ProducerEntry | None:
         return None
     if batch.is_transactional != (entry.txn_first_offset >= 0):
         return None
-    if batch.base_sequence != (entry.last_sequence + 1) % _SEQUENCES:
+    if batch.base_sequence != (entry.last_sequence + 1) % SEQUENCES:
         return None
     return after_batch(entry, batch, Origin.CLIENT)
 

@@ -1,4 +1,4 @@
-"""The follower's side of a fetch session: it omits what the leader already knows.
+"""The follower's side of a fetch session: it omits positions that the leader already knows.
 
 The first request of a session names every partition; later requests name the partitions whose position changed and
 those that were removed. Pure bookkeeping, used by one fetch loop.

@@ -24,6 +24,7 @@ from odradek.base.errors import ErrorCode, KafkaError
 from odradek.broker.log.core.producer_state import ProducerStates
 from odradek.model.topology import TopicPartition
 from odradek.protocol.batch_survey import IdempotentProducer, idempotent_producer
+from odradek.protocol.record_batch import SEQUENCES
 
 RETRIED: Final = frozenset(
     {
@@ -43,8 +44,6 @@ DOUBTS_MAX: Final = 5
 """Number of times that a gap is answered as if the batch before it had been refused here."""
 
 REFUSALS_MAX: Final = 1000
-
-_SEQUENCES = 2**31
 
 
 class Refusal(NamedTuple):
@@ -159,4 +158,4 @@ def _doubt(producer: IdempotentProducer, next_sequence: int) -> Refusal | None:
 
 
 def _is_behind(sequence: int, other: int) -> bool:
-    return 0 < (sequence - other) % _SEQUENCES < _SEQUENCES // 2
+    return 0 < (sequence - other) % SEQUENCES < SEQUENCES // 2

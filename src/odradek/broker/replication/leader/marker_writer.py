@@ -93,7 +93,7 @@ class MarkerWriter:
 
 
 def _runs(markers: Sequence[MarkerToWrite], slots: Iterable[int]) -> Iterator[list[int]]:
-    """Markers that may be one append: of each producer one, since what the next one does depends on it."""
+    """Yield markers that may be one append: one of each producer, because the result of the next one depends on it."""
     run: dict[int, int] = {}
     for slot in slots:
         producer_id = markers[slot].marker.producer_id

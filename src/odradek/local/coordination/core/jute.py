@@ -16,7 +16,7 @@ _NULL = _INT.pack(-1)
 
 
 class MarshallingError(Exception):
-    """The bytes are not what the record needs."""
+    """The bytes don't match the record."""
 
 
 class Reader:

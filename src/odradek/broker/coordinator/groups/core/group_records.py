@@ -17,6 +17,7 @@ from odradek.base.errors import ErrorCode, KafkaError
 from odradek.base.value_classes import dataclass
 from odradek.model.topology import TopicPartition
 from odradek.protocol.primitives import ProtocolError
+from odradek.protocol.record_batch import NO_TIMESTAMP
 from odradek.protocol.schema import Message, Struct, array, bytes_, int32, int64, string
 
 _VERSION = Packer(">h")
@@ -33,8 +34,6 @@ _OFFSET_KEY_VERSION: Final = 1
 _GROUP_KEY_VERSION: Final = 2
 _VALUE_VERSION: Final = 3
 _VALUE_VERSION_WITH_EXPIRY: Final = 1
-NO_TIMESTAMP: Final = -1
-NO_EPOCH: Final = -1
 
 
 class OffsetCommitKey(Message, versions="0-1"):

@@ -3,8 +3,9 @@
 from collections.abc import Mapping
 
 from odradek.broker.coordinator.groups.core.group import CONSUMER_PROTOCOL, Group, GroupState
-from odradek.broker.coordinator.groups.core.group_records import NO_TIMESTAMP, CommittedOffset
+from odradek.broker.coordinator.groups.core.group_records import CommittedOffset
 from odradek.model.topology import TopicPartition
+from odradek.protocol.record_batch import NO_TIMESTAMP
 
 Offsets = dict[TopicPartition, CommittedOffset]
 

@@ -15,15 +15,13 @@ from odradek.broker.coordinator.transactions.core.transaction import (
     CLASSIC,
     EPOCH_BUMP_VERSION,
     EPOCH_MAX,
-    NO_PRODUCER_EPOCH,
-    NO_PRODUCER_ID,
-    NO_TIMESTAMP,
     PREPARED,
     Transaction,
     TransactionState,
     is_exhausted,
 )
 from odradek.model.topology import TopicPartition
+from odradek.protocol.record_batch import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, NO_TIMESTAMP
 
 _S = TransactionState
 _NO_PARTITIONS: Final[frozenset[TopicPartition]] = frozenset()

@@ -9,10 +9,8 @@ from enum import IntEnum
 from typing import Any, Final, NamedTuple
 
 from odradek.model.topology import TopicPartition
+from odradek.protocol.record_batch import NO_PRODUCER_EPOCH, NO_PRODUCER_ID, NO_TIMESTAMP
 
-NO_PRODUCER_ID: Final = -1
-NO_PRODUCER_EPOCH: Final = -1
-NO_TIMESTAMP: Final = -1
 EPOCH_MAX: Final = 32_767
 """The largest epoch that a marker may have. Producers get smaller ones, so that each can be fenced."""
 CLASSIC: Final = 0

@@ -9,9 +9,10 @@ from collections import deque
 from collections.abc import Collection, Sequence
 from typing import Final, NamedTuple
 
-from odradek.broker.coordinator.transactions.core.transaction import NO_PRODUCER_EPOCH, Transaction, TransactionState
+from odradek.broker.coordinator.transactions.core.transaction import Transaction, TransactionState
 from odradek.broker.quotas.core.token_bucket import TokenBucket
 from odradek.model.topology import TopicPartition
+from odradek.protocol.record_batch import NO_PRODUCER_EPOCH
 
 SLOW_MS: Final = 1_000
 """Age at which an open transaction is recorded."""

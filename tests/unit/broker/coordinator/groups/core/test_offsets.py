@@ -3,10 +3,11 @@
 from group_play import Play
 
 from odradek.broker.coordinator.groups.core.group import Group, GroupState
-from odradek.broker.coordinator.groups.core.group_records import NO_TIMESTAMP, CommittedOffset, GroupMetadataValue
+from odradek.broker.coordinator.groups.core.group_records import CommittedOffset, GroupMetadataValue
 from odradek.broker.coordinator.groups.core.group_requests import Moment
 from odradek.broker.coordinator.groups.core.offsets import expired_offsets
 from odradek.model.topology import TopicPartition
+from odradek.protocol.record_batch import NO_TIMESTAMP
 
 READ, UNREAD = TopicPartition("read", 0), TopicPartition("unread", 0)
 SUBSCRIPTION = b"\0\0" + b"\0\0\0\x01" + b"\0\x04read" + b"\xff\xff\xff\xff"
