@@ -15,7 +15,7 @@ from odradek.apps.cli.default_cluster import (
 )
 from odradek.apps.cli.grammar.declaration import Argument, Option
 from odradek.apps.cli.grammar.noun import Noun
-from odradek.apps.cli.output import Format, FormatOption, note, print_fields, print_rows
+from odradek.apps.cli.output import Format, FormatOption, note, print_fields, print_rows, warn
 from odradek.apps.cli.usage import WrongUsage
 from odradek.base.errors import FatalError
 from odradek.client.bootstrap import DEFAULT_BOOTSTRAP, parse_bootstrap
@@ -91,6 +91,8 @@ def use(
         profiles.get(name)
     write_profiles(type(profiles)(name, profiles.named))
     note("no profile is in use" if name is None else f"profile {name} is in use")
+    if name is not None and (chosen := default_cluster()).bootstrap != profiles.get(name).bootstrap:
+        warn(f"commands ask {chosen.bootstrap} here: {chosen.chosen_by} comes before the profile in use")
 
 
 @app.verb("list")

@@ -69,7 +69,9 @@ def test_what_is_refused(words: list[str], code: int, told: str, capsys: pytest.
     assert read_profiles().named == {"there": Profile(NOBODY)}
 
 
-def test_the_first_of_them_holds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_first_of_them_holds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     assert default_cluster().bootstrap == "127.0.0.1:9092"
     main.run(["profile", "create", "used", "-b", "used:1", "--use"])
     main.run(["profile", "create", "other", "-b", "other:1"])
@@ -78,6 +80,9 @@ def test_the_first_of_them_holds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert default_cluster().bootstrap == "used:1", "a cluster that doesn't run is not asked"
     monkeypatch.setattr(LocalCluster, "running", True)
     assert default_cluster() == DefaultCluster("127.0.0.1:3", "the cluster in odradek-data")
+    main.run(["profile", "use", "used"])
+    hidden = "commands ask 127.0.0.1:3 here: the cluster in odradek-data comes before the profile in use"
+    assert hidden in capsys.readouterr().err
     monkeypatch.setenv("ODRADEK_PROFILE", "other")
     assert default_cluster().bootstrap == "other:1"
     monkeypatch.setenv("ODRADEK_BOOTSTRAP_SERVER", "address:1")
