@@ -4,6 +4,7 @@ v4 transactions, v7 fetch sessions, v9 fencing by leader epoch, v11 reading from
 epoch, v13 topic ids instead of names, v15 the broker epoch of the follower.
 """
 
+from typing import Final
 from uuid import UUID
 
 from odradek.protocol.schema import (
@@ -21,6 +22,9 @@ from odradek.protocol.schema import (
     struct,
     uuid,
 )
+
+SESSION_EPOCH_MAX: Final = 2**31 - 1
+"""The epoch of a fetch session after which the epochs begin at 1 again."""
 
 
 class ReplicaState(Struct):

@@ -15,9 +15,8 @@ from uuid import UUID
 
 from odradek.base.errors import ErrorCode
 from odradek.model.topology import ZERO_UUID, TopicPartition
-from odradek.protocol.messages.fetch import FetchPartition, FetchResponse, FetchTopic, ForgottenTopic
+from odradek.protocol.messages.fetch import SESSION_EPOCH_MAX, FetchPartition, FetchResponse, FetchTopic, ForgottenTopic
 
-_MAX_EPOCH = 2**31 - 1
 _SPARE_NAMES = 16  # of topics that are fetched no longer; the rest is thrown away
 
 
@@ -98,7 +97,7 @@ class FetchSessionHandler:
             self.session_id = self.epoch = 0
         else:
             self.session_id = answer.session_id
-            self.epoch = self.epoch + 1 if self.epoch < _MAX_EPOCH else 1
+            self.epoch = self.epoch + 1 if self.epoch < SESSION_EPOCH_MAX else 1
         return True
 
     def restart(self) -> None:

@@ -18,11 +18,11 @@ from odradek.base.clock import Clock
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.base.value_classes import dataclass
 from odradek.broker.replication.leader.fetch_reader import FetchOutcome, FetchTarget
+from odradek.protocol.messages.fetch import SESSION_EPOCH_MAX
 
 SESSIONLESS = 0
 INITIAL_EPOCH = 0
 FINAL_EPOCH = -1
-_MAX_EPOCH = 2**31 - 1
 
 
 @dataclass(slots=True)
@@ -112,7 +112,7 @@ class FetchSessions:
                 raise KafkaError(ErrorCode.FETCH_SESSION_TOPIC_ID_ERROR)
             if session.epoch != epoch:
                 raise KafkaError(ErrorCode.INVALID_FETCH_SESSION_EPOCH)
-            session.epoch = 1 if epoch == _MAX_EPOCH else epoch + 1
+            session.epoch = 1 if epoch == SESSION_EPOCH_MAX else epoch + 1
             session.last_used_ms = self._clock.monotonic_ms()
             self._sessions.move_to_end(session_id)
             return session
@@ -133,6 +133,6 @@ class FetchSessions:
 
     def _unused_id(self) -> int:
         while True:
-            session_id = 1 + secrets.randbelow(_MAX_EPOCH)
+            session_id = 1 + secrets.randbelow(SESSION_EPOCH_MAX)
             if session_id not in self._sessions:
                 return session_id
