@@ -8,7 +8,6 @@ to which a producer writes whose transactions are of version 2. Not done: nothin
 import threading
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from itertools import groupby
 from typing import TypeAlias
 
 from odradek.base.errors import ErrorCode, KafkaError
@@ -141,13 +140,8 @@ def _response(results: list[tuple[str, Errors]]) -> AddPartitionsToTxnResponse:
 
 
 def _topics(errors: Mapping[TopicPartition, ErrorCode]) -> list[AddPartitionsToTxnTopicResult]:
-    return [
-        AddPartitionsToTxnTopicResult(
-            name=topic,
-            results_by_partition=[
-                AddPartitionsToTxnPartitionResult(partition_index=tp.partition, partition_error_code=errors[tp])
-                for tp in tps
-            ],
-        )
-        for topic, tps in groupby(sorted(errors), key=lambda tp: tp.topic)
-    ]
+    by_topic: dict[str, list[AddPartitionsToTxnPartitionResult]] = {}
+    for tp in sorted(errors) if len(errors) > 1 else errors:
+        result = AddPartitionsToTxnPartitionResult(partition_index=tp.partition, partition_error_code=errors[tp])
+        by_topic.setdefault(tp.topic, []).append(result)
+    return [AddPartitionsToTxnTopicResult(name=topic, results_by_partition=each) for topic, each in by_topic.items()]

@@ -201,7 +201,9 @@ class StateLogWriter:
                 self._finished.extend(write.entry for write in writes)
             else:
                 for entry in dict.fromkeys(write.entry for write in writes):
-                    self.turn(entry, _nothing)
+                    self._turn(entry, _nothing)
+                if get_ident() not in self._deferring:
+                    self.flush()  # what follows from all of them is written together
 
         state_log, partition = place
         records = [record for write in writes for record in write.records]

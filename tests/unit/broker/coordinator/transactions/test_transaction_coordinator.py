@@ -421,6 +421,24 @@ def test_markers_of_ends_that_were_decided_together_are_one_write(stage: Stage) 
     assert {stage.state(name) for name in producers} == {S.COMPLETE_COMMIT}
 
 
+def test_ends_whose_batch_is_replicated_later_have_their_markers_in_one_write(stage: Stage) -> None:
+    """By a thread that flushes after each turn, as that which hears of a smaller ISR."""
+    producers = {name: open_transaction(stage, name) for name in ("a", "b", "c")}
+    before = len(stage.log.batches)
+    stage.log.at_once = False
+    with stage.coordinator._writer.deferred():
+        answers: list[E] = []
+        for name, producer in producers.items():
+            stage.coordinator.end(name, producer, lambda error, _: answers.append(error), commit=True)
+    assert answers == []
+    stage.log.settle()
+    assert answers == [E.NONE] * 3
+    assert stage.markers.writes == [6]
+    stage.log.settle()
+    assert stage.log.batches[before:] == [3, 3], "decisions, completions"
+    assert {stage.state(name) for name in producers} == {S.COMPLETE_COMMIT}
+
+
 def test_a_slow_partition_holds_up_only_its_own_transactions(stage: Stage) -> None:
     producers = {name: open_transaction(stage, name) for name in ("a", "b")}
     stage.markers.at_once = False

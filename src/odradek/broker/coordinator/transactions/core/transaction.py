@@ -97,9 +97,16 @@ class Transaction(NamedTuple):
             raise IllegalTransactionMove(
                 f"transactional id {self.transactional_id}: {self.state.label} → {state.label}"
             )
-        moved = self._replace(state=state, **changes)
+        values: list[object] = [*self]  # `_replace` takes three times as long
+        values[_PLACES["state"]] = state
+        for name, value in changes.items():
+            values[_PLACES[name]] = value
+        moved = Transaction._make(values)
         assert NO_PRODUCER_EPOCH <= moved.producer_epoch <= EPOCH_MAX, f"epoch {moved.producer_epoch}"
         return moved
+
+
+_PLACES: Final[Mapping[str, int]] = {name: place for place, name in enumerate(Transaction._fields)}
 
 
 def is_exhausted(epoch: int) -> bool:
