@@ -74,8 +74,8 @@ class ClusterClient:
         security: ClientSecurity | None = None,
     ) -> None:
         """`security`: otherwise that of the process, see `command_config`. `trusted` names the broker to ask first
-        where any would do: one that was cut off tells of the past. `remembers`: what was answered before is not decoded
-        again; answers are not to be changed then.
+        where any would do: one that was cut off tells of the past. `remembers`: an answer equal to the one before is
+        not decoded again; answers are not to be changed then.
         """
         self._remembers = remembers
         self.security = command_security() if security is None else security

@@ -29,8 +29,8 @@ def ago(text: str, now_ms: int) -> int | None:
 
 
 def parse_moment(text: str, now_ms: int | None = None) -> int:
-    """Return milliseconds since 1970, 0 for earlier times; a time without a zone is UTC. ValueError says what is
-    right.
+    """Return milliseconds since 1970, 0 for earlier times; a time without a zone is UTC. ValueError names the valid
+    forms.
     """
     stripped = text.strip()
     try:

@@ -1,7 +1,7 @@
 """Requests of planning and running to a cluster, over the wire. Any broker of it may be Odradek or Apache Kafka.
 
-`Admin` says what a run needs; `WireAdmin` does it with Kafka's requests. Temporary failures (a dead broker, a new
-controller) raise `Unreachable`, and can be retried.
+`Admin` is the interface that a run needs; `WireAdmin` implements it with Kafka's requests. Temporary failures (a dead
+broker, a new controller) raise `Unreachable`, and can be retried.
 """
 
 from collections.abc import Iterable, Iterator, Mapping

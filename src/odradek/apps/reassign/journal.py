@@ -49,7 +49,6 @@ class RunRecord:
     given_up: dict[TopicPartition, str] = field(default_factory=dict)
     ended: str | None = None
     """Result of the run; None while it runs, or if it was killed."""
-    ended_ms: int = 0
 
     @property
     def id(self) -> str:
@@ -88,7 +87,7 @@ class RunRecord:
             case "cleared":
                 self.uncleared.difference_update(Entity(*name) for name in line["entities"])
             case "ended":
-                self.ended, self.ended_ms = line["how"], line["time_ms"]
+                self.ended = line["how"]
 
 
 class RunJournal:

@@ -1,6 +1,6 @@
 """A topic's configuration: its overrides over the broker's defaults.
 
-`TopicConfig` is what the log reads. `effective_values` is what DescribeConfigs shows.
+The log reads `TopicConfig`; DescribeConfigs shows `effective_values`.
 """
 
 from collections.abc import Mapping

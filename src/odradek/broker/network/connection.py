@@ -1,6 +1,6 @@
 """Connection of a client: its identity, requests and pending answers. Touched by the holder of its processor's turn.
 
-The API layer reads its identity and hangs on it what a session learns about the client (software, principal).
+The API layer reads its identity and adds facts about the client (software, principal).
 """
 
 from collections import deque

@@ -1,6 +1,6 @@
 """Reasons of group rebalances: the coordinators' entries since the last reading.
 
-Of each broker's newest files only the lines about groups are parsed, so the cost depends on what was written since.
+Of each broker's newest files only the lines about groups are parsed, so the cost depends on the lines since then.
 """
 
 from collections import OrderedDict

@@ -1,8 +1,8 @@
 """Overrides of topics, brokers and clients, current on every broker without restart.
 
-A change of a configuration leaves a notice under /config/changes. Every broker watches that node, reads what the new
-notices name, and calls its listener, on a separate thread that waits for ZooKeeper without a timeout. The creation of a
-topic leaves no notification: before a log is created, `look_up` reads the configuration.
+A change of a configuration leaves a notice under /config/changes. Every broker watches that node, reads the entities
+that new notices name, and calls its listener, on a separate thread that waits for ZooKeeper without a timeout. The
+creation of a topic leaves no notification: before a log is created, `look_up` reads the configuration.
 """
 
 import threading

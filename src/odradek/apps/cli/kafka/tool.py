@@ -1,6 +1,6 @@
 """Runs one of Kafka's command lines: finds its module, parses its options, turns errors into Kafka's exit codes.
 
-Every module has a `TABLE` of options and a `run` that takes what was given and returns the exit code. Kafka's tools
+Every module has a `TABLE` of options and a `run` that takes the given options and returns the exit code. Kafka's tools
 end with 0 or 1; Ctrl-C is 130.
 """
 

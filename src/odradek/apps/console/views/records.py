@@ -102,7 +102,7 @@ def _headers_html(headers: Sequence[tuple[str, bytes | None]]) -> Html:
 
 
 def parse_when(text: str, now_ms: int) -> int:
-    """`15m ago`, `2h`, a date and time of this machine, or milliseconds. ValueError says what is right."""
+    """`15m ago`, `2h`, a date and time of this machine, or milliseconds. ValueError names the valid forms."""
     stripped = text.strip()
     try:
         if (before_ms := ago(stripped, now_ms)) is not None:
@@ -126,7 +126,7 @@ def parse_headers(text: str) -> tuple[tuple[str, bytes | None], ...]:
 
 
 def parse_value(text: str, kind: str) -> bytes | None:
-    """Return the bytes of a typed value. ValueError says what is wrong."""
+    """Return the bytes of a typed value. ValueError describes the fault."""
     match kind:
         case "null":
             return None

@@ -1,7 +1,7 @@
 """Forecast of a plan: replicas that are copied and removed, bytes in and out of each broker, time, and risks.
 
-Pure. A replica is copied from the partition's leader. Time follows from a throttle, which limits what a broker
-sends and what it receives; brokers copy at the same time, so the busiest one decides. The result is a lower bound: new
+Pure. A replica is copied from the partition's leader. Time follows from a throttle, which limits the bytes that a
+broker sends and receives; brokers copy at the same time, so the busiest one decides. The result is a lower bound: new
 records have to be copied too.
 """
 

@@ -1,6 +1,6 @@
 """AlterClientQuotas (key 49): quotas of users, client ids and addresses are set and removed; every broker obeys.
 
-Versions 0-1. What is no rate is refused, where Kafka takes NaN and negative percentages. Not done: nothing.
+Versions 0-1. Invalid rates are refused, where Kafka takes NaN and negative percentages. Not done: nothing.
 """
 
 from odradek.base.errors import ErrorCode, KafkaError

@@ -1,6 +1,6 @@
 """AlterConfigs (key 33): replaces all overrides of a topic, of this broker or of all brokers by the given ones.
 
-Versions 0-2. What a broker can't change while it runs is refused with INVALID_REQUEST. Not done: nothing.
+Versions 0-2. Settings that a running broker can't change are refused with INVALID_REQUEST. Not done: nothing.
 """
 
 from odradek.base.errors import ErrorCode, KafkaError

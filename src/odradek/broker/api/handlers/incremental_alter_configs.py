@@ -1,7 +1,7 @@
 """IncrementalAlterConfigs (key 44): sets, deletes, appends to or subtracts from single overrides of a topic, of this
 broker or of all brokers; and sets the levels of this broker's loggers.
 
-Versions 0-1. What a broker can't change while it runs is refused with INVALID_REQUEST. Not done: nothing.
+Versions 0-1. Settings that a running broker can't change are refused with INVALID_REQUEST. Not done: nothing.
 """
 
 from collections.abc import Mapping, Sequence

@@ -1,7 +1,7 @@
 """ControlledShutdown: the controller moves the leaders of a broker that stops, and removes it from the ISRs.
 
-A broker may send the request several times; each request tries again what has not succeeded. From the first request on,
-the broker is not elected as leader until it has restarted.
+A broker may send the request several times; each request repeats the moves that have not succeeded. From the first
+request on, the broker is not elected as leader until it has restarted.
 """
 
 from odradek.base.errors import ErrorCode, KafkaError

@@ -1,6 +1,6 @@
 """A hierarchical timing wheel: adding, removing and expiring a timer cost the same however many there are.
 
-A wheel of n buckets and tick u covers the next n·u milliseconds; what is due later goes to a coarser wheel above it,
+A wheel of n buckets and tick u covers the next n·u milliseconds; later timers go to a coarser wheel above it,
 whose tick is the whole of this one. When a coarse bucket comes due, its timers move down to finer buckets.
 
 Worked example, with 3 buckets per wheel and a tick of 1 ms, at time 0:

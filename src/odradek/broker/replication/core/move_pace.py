@@ -1,7 +1,7 @@
 """Pace of a copy of a log that is written all the time: beside the writers while it gains on them, then with the
 writers waiting. Pure.
 
-Copying what is there takes a while, in which more is written; copying that takes less, and so on: each lap is shorter
+Copying the log takes a while, in which more is written; copying that takes less, and so on: each lap is shorter
 than the one before, as long as the copy is faster than the writers. If it isn't, they are held back, a piece at a
 time; and if even that doesn't help, until all is copied. So every move comes to its end.
 

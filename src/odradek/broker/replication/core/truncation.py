@@ -30,7 +30,7 @@ def cut_by_epoch(leader: tuple[int, int], own: tuple[int, int], log_end_offset: 
     `leader` is the largest epoch that the leader knows, not above the follower's last, and where it ended there; `own`
     is the follower's answer to the same question about that epoch. Either may be undefined (-1).
 
-    An epoch that only the leader has means that the follower's later ones never happened. It keeps what it has of older
+    An epoch that only the leader has means that the follower's later ones never happened. It keeps its records of older
     epochs, and asks about the last of those.
     """
     (leader_epoch, leader_end), (own_epoch, own_end) = leader, own
@@ -46,7 +46,7 @@ def cut_by_epoch(leader: tuple[int, int], own: tuple[int, int], log_end_offset: 
 def after_out_of_range(log_end_offset: int, leader_start: int, leader_end: int) -> Cut | StartOver | None:
     """Return the step after OFFSET_OUT_OF_RANGE; None if the leader has the end of the follower's log by now.
 
-    A shorter leader was elected uncleanly. A leader that begins later has deleted what the follower misses.
+    A shorter leader was elected uncleanly. A leader that begins later has deleted the missing records.
     """
     if leader_end < log_end_offset:
         return Cut(leader_end)

@@ -1,6 +1,6 @@
 """Answer of a leader about one partition, as its follower handles it: append, truncate, or a failure.
 
-Called by fetch loops. It uses the partition's public methods and returns what the loop should do next.
+Called by fetch loops. It uses the partition's public methods and returns the next step of the loop.
 """
 
 from enum import Enum

@@ -92,7 +92,7 @@ _INVALID = "Authentication failed during authentication due to invalid credentia
 
 
 def gssapi_servers(config: BrokerConfig, listener_name: str, options: Mapping[str, str]) -> Callable[[], GssapiServer]:
-    """Return the maker of one server for each exchange on a listener. ConfigError names what is missing."""
+    """Return the maker of one server for each exchange on a listener. ConfigError names the missing setting."""
     service = config.for_listener(listener_name, SERVICE_KEY)
     service_name(options, None if service is None else str(service))
     credentials = BrokerCredentials(options)
