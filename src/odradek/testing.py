@@ -64,16 +64,16 @@ class OdradekCluster:
         topics: Iterable[str] = (),
         coordinator: Literal["embedded", "apache"] | None = None,
     ) -> None:
-        self._is_temporary = data_dir is None
-        self.data_dir = data_dir or Path(tempfile.mkdtemp(prefix="odradek-"))
-        self._lab = lab
-        self._secure = secure
         if brokers < 1:
             raise ConfigError(f"a cluster has at least one broker, not {brokers}")
         self._count = brokers
-        self._settings = dict(settings or {})
         self._topics = [_topic(text) for text in topics]
         self._coordinator = None if coordinator is None else CoordinatorKind(coordinator)
+        self._settings = dict(settings or {})
+        self._lab = lab
+        self._secure = secure
+        self._is_temporary = data_dir is None
+        self.data_dir = data_dir or Path(tempfile.mkdtemp(prefix="odradek-"))
         self._processes = LocalCluster(self.data_dir)
 
     def __enter__(self) -> Self:

@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -99,9 +100,11 @@ def test_a_secure_cluster_that_does_not_start_is_one_line(tmp_path: Path, monkey
     assert "testing.py" not in done.stdout
 
 
-def test_a_cluster_has_a_broker() -> None:
+def test_a_cluster_has_a_broker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     with pytest.raises(ConfigError, match="a cluster has at least one broker, not 0"):
         OdradekCluster(brokers=0)
+    assert not any(tmp_path.iterdir())
 
 
 def test_a_cluster_of_ones_own_leaves_nothing_behind() -> None:
