@@ -95,7 +95,7 @@ class GroupCoordinator:
             config.group_initial_rebalance_delay_ms,
         )
         self._writes = GroupWriter(writer)
-        self._table = GroupTable(group_log, clock, self._begin, self._give_up, self._watch, self._unwatch)
+        self._table = GroupTable(group_log, clock, reaper, self._begin, self._give_up, self._watch, self._unwatch)
         self._on_rebalance = on_rebalance
         self.offsets = GroupOffsets(config, self._table, self._writes, clock)
         self.deferred_writes = writer.deferred

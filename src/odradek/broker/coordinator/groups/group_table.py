@@ -9,6 +9,7 @@ from odradek.broker.coordinator.groups.core.group_requests import Moment
 from odradek.broker.coordinator.groups.group_entry import GroupEntry
 from odradek.broker.coordinator.groups.group_log import GroupLog
 from odradek.broker.coordinator.state.state_table import StateTable
+from odradek.broker.purgatory.reaper import ExpirationReaper
 
 
 class GroupTable:
@@ -16,6 +17,7 @@ class GroupTable:
         self,
         group_log: GroupLog,
         clock: Clock,
+        reaper: ExpirationReaper,
         begin: Callable[[GroupEntry], None],
         give_up: Callable[[GroupEntry], None],
         watch: Callable[[GroupEntry], None],
@@ -29,7 +31,7 @@ class GroupTable:
         self.unloaded = give_up
         self.replayed = watch
         self.thrown_away = unwatch
-        self.states = StateTable("groups", group_log, clock, self)
+        self.states = StateTable("groups", group_log, clock, reaper, self)
         self.lead, self.resign, self.stop = self.states.lead, self.states.resign, self.states.stop
         self.removed = self.states.removed
         self.forget, self.all, self.after_replay = self.states.forget, self.states.all, self.states.after_replay

@@ -3,6 +3,9 @@
 A leadership of a partition begins with a leader epoch. An older epoch changes nothing, and a replay that ends after its
 leadership is discarded. Entries of an ended leadership are unloaded on a separate thread, and no later leadership reads
 the log before that is done: afterwards nothing is written for them.
+
+A replay that fails is repeated after a pause, until it succeeds or the leadership ends: clients ask no other broker
+meanwhile, and get NOT_COORDINATOR.
 """
 
 import threading
@@ -17,9 +20,11 @@ from odradek.base.logs import get_logger
 from odradek.base.threads import SupervisedExecutor
 from odradek.broker.coordinator.state.state_log import StateLog
 from odradek.broker.coordinator.state.state_log_writer import StateEntry
+from odradek.broker.purgatory.reaper import ExpirationReaper, Timer
 
 log = get_logger(__name__)
 
+RELOAD_AFTER_MS = 5_000
 _BEFORE_ALL = -1  # a leader epoch
 
 EntryT = TypeVar("EntryT", bound=StateEntry)
@@ -61,16 +66,33 @@ class _Leadership:
         """Actions that came during the replay, and may concern records behind it; None from its end on."""
 
 
+class _Reload(Timer):
+    """Time to replay a partition again."""
+
+    __slots__ = ("_begin",)
+
+    def __init__(self, begin: Callable[["_Reload"], None]) -> None:
+        super().__init__(RELOAD_AFTER_MS)
+        self._begin = begin
+
+    def expire(self) -> None:
+        self._begin(self)
+
+
 class StateTable(Generic[_Entry]):
-    def __init__(self, kind: str, state_log: StateLog, clock: Clock, source: EntrySource[_Entry]) -> None:
+    def __init__(
+        self, kind: str, state_log: StateLog, clock: Clock, reaper: ExpirationReaper, source: EntrySource[_Entry]
+    ) -> None:
         """`kind`: a plural for log lines and thread names."""
         self._kind = kind
         self._log = state_log
         self._clock = clock
+        self._reaper = reaper
         self._source = source
         self._lock = threading.Lock()  # of leaderships and their entries; never held with an entry's own lock
         self._entries: dict[str, _Entry] = {}
         self._leaderships: dict[int, _Leadership] = {}
+        self._reloads: dict[int, _Reload] = {}  # of partitions whose replay failed
         self._epochs: dict[int, int] = {}  # the latest heard of for each partition, of any leader
         self._stopped = False
         self.load_times_ms: list[int] = []  # of the last loads, for metrics
@@ -94,9 +116,13 @@ class StateTable(Generic[_Entry]):
             self._epochs[partition] = epoch
             if partition in self._leaderships:
                 return
-            leadership = self._leaderships[partition] = _Leadership(loaded=first_time and self._log.is_new(partition))
-            if not leadership.loaded:
-                self._loader.submit(self._load, partition, epoch, leadership)
+            self._begin_leadership(partition, epoch, loaded=first_time and self._log.is_new(partition))
+
+    def _begin_leadership(self, partition: int, epoch: int, *, loaded: bool) -> None:
+        self._reloads.pop(partition, None)
+        leadership = self._leaderships[partition] = _Leadership(loaded=loaded)
+        if not loaded:
+            self._loader.submit(self._load, partition, epoch, leadership)
 
     def resign(self, partition: int, epoch: int) -> None:
         """Resign from the partition at this epoch, or in it if the partition is not here any more."""
@@ -120,6 +146,7 @@ class StateTable(Generic[_Entry]):
         return self._epochs.get(partition, _BEFORE_ALL)
 
     def _end_leadership(self, partition: int) -> None:
+        self._reloads.pop(partition, None)
         if self._leaderships.pop(partition, None) is None:
             return
         given_up = [entry for entry in list(self._entries.values()) if entry.partition == partition]
@@ -129,28 +156,23 @@ class StateTable(Generic[_Entry]):
         self._unloader.submit(self._unload, partition, given_up)
 
     def _unload(self, partition: int, given_up: list[_Entry]) -> None:
-        for entry in given_up:
-            try:
-                self._source.unloaded(entry)
-            except Exception:
-                log.exception(f"{self._kind} can't be unloaded", key=entry.key)
+        self._with_each(given_up, self._source.unloaded, "unloaded")
         log.info(f"{self._kind} unloaded", partition=partition, count=len(given_up))
+
+    def _with_each(self, entries: Iterable[_Entry], action: Callable[[_Entry], None], done: str) -> None:
+        """Call the source for each entry. An exception is logged, so that the other entries get their timers."""
+        for entry in entries:
+            try:
+                action(entry)
+            except Exception:
+                log.exception(f"{self._kind} can't be {done}", key=entry.key)
 
     def _load(self, partition: int, epoch: int, leadership: _Leadership) -> None:
         """Replay the log, and take the entries up when all that was replayed is committed: an answer must not depend on
         a record that the next leader may not have."""
         started_ms = self._clock.monotonic_ms()
-        try:
-            self._unloader.submit(int).result()  # unloads that were requested earlier are complete
-            loaded = list(self._source.load(partition))
-            self._replayed(leadership, loaded)
-        except Exception:
-            with self._lock:
-                if self._leaderships.get(partition) is leadership:
-                    log.exception(f"{self._kind} can't be loaded", partition=partition, epoch=epoch)
-                    self._end_leadership(partition)
-            return
         loader = get_ident()
+        loaded: list[_Entry] = []
 
         def committed(error: ErrorCode) -> None:
             take_up = partial(self._take_up, partition, leadership, loaded, started_ms, error)
@@ -161,7 +183,27 @@ class StateTable(Generic[_Entry]):
                 if not self._stopped:
                     self._loader.submit(take_up)
 
-        self._log.when_committed(partition, committed)
+        try:
+            self._unloader.submit(int).result()  # unloads that were requested earlier are complete
+            loaded += self._source.load(partition)
+            self._replayed(leadership, loaded)
+            self._log.when_committed(partition, committed)
+        except Exception:
+            self._with_each(loaded, self._source.thrown_away, "dropped")
+            with self._lock:
+                if self._leaderships.get(partition) is leadership:
+                    log.exception(f"{self._kind} can't be loaded, trying again", partition=partition, epoch=epoch)
+                    self._end_leadership(partition)
+                    self._load_again_later(partition, epoch)
+
+    def _load_again_later(self, partition: int, epoch: int) -> None:
+        def begin(due: _Reload) -> None:
+            with self._lock:
+                if self._reloads.get(partition) is due and not self._stopped:
+                    self._begin_leadership(partition, epoch, loaded=False)
+
+        reload = self._reloads[partition] = _Reload(begin)
+        self._reaper.add(reload)
 
     def after_replay(self, partition: int, news: Callable[[], None]) -> None:
         """Carry out the news of something in the partition's log: now, or as soon as the log is replayed, if that is
@@ -193,10 +235,10 @@ class StateTable(Generic[_Entry]):
             if is_current:
                 self._entries.update((entry.key, entry) for entry in loaded)
                 leadership.loaded = True
-        for entry in loaded:
-            (self._source.loaded if is_current else self._source.thrown_away)(entry)
         if not is_current:
+            self._with_each(loaded, self._source.thrown_away, "dropped")
             return
+        self._with_each(loaded, self._source.loaded, "taken up")
         took_ms = self._clock.monotonic_ms() - started_ms
         self.load_times_ms = [*self.load_times_ms[-49:], took_ms]
         if loaded:

@@ -67,7 +67,7 @@ class TransactionCoordinator:
         self._new_producer_id = new_producer_id
         self._timeout_max_ms = config.transaction_max_timeout_ms
         self._expiration_ms = config.transactional_id_expiration_ms
-        self._table = StateTable("transactional ids", transaction_log, clock, self)
+        self._table = StateTable("transactional ids", transaction_log, clock, reaper, self)
         self._stories = TransactionStories(clock, record)
         self.ends = TransactionEnds(broker_id, metadata, reaper, clock, writer, connect, marker_writer, self._stories)
 
