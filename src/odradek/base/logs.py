@@ -59,6 +59,7 @@ class Logger:
 
     def exception(self, event: str, **values: object) -> None:
         """An error, with the traceback of the exception that is being handled."""
+        _output.exceptions += 1
         self._log("error", event, {**values, "traceback": traceback.format_exc().rstrip()})
 
     def _log(self, level: str, event: str, values: dict[str, object]) -> None:
@@ -69,6 +70,11 @@ class Logger:
 def get_logger(name: str) -> Logger:
     part = name.removeprefix("odradek.")
     return _loggers.setdefault(part, Logger(part))
+
+
+def logged_exceptions() -> int:
+    """Number of exceptions that the loggers of this process were given, written or not."""
+    return _output.exceptions
 
 
 def thresholds() -> dict[str, str]:
@@ -131,6 +137,7 @@ class _Output:
         self.render: Render = render_text
         self.stream: TextIO | None = None
         self.rotation: Rotation | None = None
+        self.exceptions = 0
 
     def write(self, level: str, part: str, event: str, values: dict[str, object]) -> None:
         line = self.render(time.time(), level, part, event, values)

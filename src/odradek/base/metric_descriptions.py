@@ -64,6 +64,7 @@ kafka_server_transaction_coordinator_metrics_partition_load_time_max - Longest t
 odradek_certificate_expiry_timestamp_seconds listener End of the listener's certificate, in seconds since 1970.
 odradek_failed_threads_total - Threads and tasks of executors that an unexpected exception has ended. Above 0, the broker stops or runs without a part.
 odradek_inner_loop_info implementation 1; the label says whether compiled code is used.
+odradek_logged_exceptions_total - Exceptions that the broker's log has with a traceback. The broker continues after most of them.
 odradek_pipeline_batch pipeline,query Number of the last batch.
 odradek_pipeline_batch_milliseconds pipeline,query Duration of the last batch.
 odradek_pipeline_duplicates_total pipeline,query Rows that were dropped as duplicates.

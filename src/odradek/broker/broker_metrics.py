@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable
 
 from odradek.base.clock import Clock
+from odradek.base.logs import logged_exceptions
 from odradek.base.metrics import Registry, Sample, histogram_samples
 from odradek.base.threads import failed_threads
 from odradek.broker.api.context import BrokerServices
@@ -56,6 +57,7 @@ def register_broker_metrics(services: BrokerServices, server: SocketServer) -> N
     registry.gauge("kafka_server_socketservermetrics_connection_count", lambda: server.connections)
     registry.add(lambda: [Sample("odradek_inner_loop_info", "gauge", 1, {"implementation": IMPLEMENTATION})])
     registry.add(lambda: [Sample("odradek_failed_threads_total", "counter", failed_threads(), {})])
+    registry.add(lambda: [Sample("odradek_logged_exceptions_total", "counter", logged_exceptions(), {})])
     registry.add(services.quotas.samples)
     registry.add(lambda: _traffic(services), _TRAFFIC)
     registry.add(lambda: _logs(services), _LOGS)

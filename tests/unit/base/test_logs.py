@@ -1,6 +1,8 @@
 """Log lines stay lines, whatever values they show."""
 
-from odradek.base.logs import render_text
+import pytest
+
+from odradek.base.logs import get_logger, logged_exceptions, render_text
 
 
 def line(**values: object) -> str:
@@ -29,3 +31,14 @@ def test_a_long_value_is_cut() -> None:
 
 def test_a_traceback_follows_its_line() -> None:
     assert line(task="flush", traceback="Traceback …\nOSError").endswith(" task=flush\nTraceback …\nOSError\n")
+
+
+def test_exceptions_are_counted(capsys: pytest.CaptureFixture[str]) -> None:
+    before = logged_exceptions()
+    try:
+        raise LookupError("not foreseen")
+    except LookupError:
+        get_logger("test").exception("replica fetcher failed, restarting")
+    get_logger("test").error("another error")
+    assert logged_exceptions() == before + 1
+    assert "LookupError" in capsys.readouterr().err
