@@ -331,6 +331,27 @@ def test_pure_modules_of_the_broker_are_in_the_contract() -> None:
     assert {name for name in own if not re.fullmatch(guarded, name)} - NOT_PURE == set()
 
 
+def test_packages_named_core_are_in_the_contract() -> None:
+    (named,) = (each["source_modules"] for each in contracts() if "pure packages" in each["name"])
+    guarded = "|".join(re.escape(name).replace(r"\*", "[^.]+") for name in named)
+    cores = [path for path in SOURCE.rglob("core") if (path / "__init__.py").exists()]
+    packages = {".".join(("odradek", *path.relative_to(SOURCE).parts)) for path in cores}
+    assert {name for name in packages if not re.fullmatch(guarded, name)} == set()
+    assert {name_of(path) for path in sources() if "core" in path.parts and "open" in contents(path).called} == set()
+
+
+def test_nothing_is_named_for_leftovers() -> None:
+    """ARCHITECTURE.md: "deliberately absent"."""
+    names = {"utils", "util", "helpers", "helper", "common", "misc"}
+    assert {name_of(path) for path in sources() if names & {path.stem, *path.relative_to(SOURCE).parts}} == set()
+
+
+def test_the_broker_has_no_asyncio() -> None:
+    parts = ("base/", "broker/", "client/", "protocol/")
+    users = {name_of(path) for path in sources() if "asyncio" in contents(path).imported}
+    assert {name for name in users if name.startswith(parts)} == set()
+
+
 def test_dependencies_are_declared() -> None:
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     lists = [project["dependencies"], *project["optional-dependencies"].values()]

@@ -1,3 +1,2 @@
-"""Administration on every broker: writes topics, partitions, configs and producer ids to ZooKeeper, where the
-controller reads them.
-"""
+"""Administration on every broker: writes topics, configs, ACLs, tokens and producer ids to ZooKeeper, on which the
+controller and all brokers act."""
