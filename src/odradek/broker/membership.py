@@ -76,7 +76,7 @@ class Membership:
 
 
 def take_leave(broker_id: int, gate: ControlGate, config: BrokerConfig, metadata: MetadataCache) -> None:
-    """Ask the controller to move this broker's leaders away before the stop, so that no request fails."""
+    """Ask the controller to move this broker's leaders away before the stop, so that no partition lacks a leader."""
     if not config.controlled_shutdown_enable:
         return
     pause = threading.Event()

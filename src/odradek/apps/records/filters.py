@@ -303,7 +303,7 @@ def _as_text(data: bytes) -> str:
 
 
 def _at(document: Any, steps: list[str]) -> list[Any]:
-    """Return the value at the path; numbers in a path are positions in a list."""
+    """Return the value at the path, or nothing if there is none; numbers in a path are positions in a list."""
     found = document
     for step in steps:
         if isinstance(found, list) and step.isdecimal() and int(step) < len(found):

@@ -122,7 +122,8 @@ def assignment_of(topic: NewTopic, brokers: Brokers, random: Random) -> Assignme
 def added_partitions(
     topic: TopicAssignment, count: int, assignments: Sequence[tuple[int, ...]] | None, brokers: Brokers
 ) -> Assignment:
-    """Return the partitions to add for `count`, placed as if the topic had been created with them."""
+    """Return the partitions to add for `count`: as assigned by the client, or placed as if the topic had been created
+    with them."""
     if any(partition.is_reassigning for partition in topic.partitions.values()):
         raise KafkaError(
             ErrorCode.REASSIGNMENT_IN_PROGRESS,

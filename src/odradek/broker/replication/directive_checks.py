@@ -12,8 +12,6 @@ from odradek.model.topology import EPOCH_DURING_DELETE, NO_EPOCH, PartitionDirec
 
 log = get_logger(__name__)
 
-"""Leader epoch of a topic that is being deleted: above every other."""
-
 
 def refuse_directive(directive: PartitionDirective, partition: Partition | None, broker_id: int) -> ErrorCode | None:
     """Return the error that refuses the order; None if it is accepted."""

@@ -1,7 +1,8 @@
 """One replica of a partition on this broker: its role, its log with the high watermark (`committed`), its followers.
 
 Writers hold `lock`: it serialises appends, role changes, truncation and changes of the high watermark or the ISR.
-Readers take no lock. No callback runs under the lock; methods return the effects on other engines.
+Readers take no lock. No callback runs under the lock, except the report of an I/O error, which never waits; methods
+return the effects on other engines.
 
 While it leads, everything below `high_watermark` is on the whole ISR. Consumers never see more. A follower's watermark
 comes from its leader.

@@ -100,7 +100,7 @@ class KnownAcls:
             self._waiting_store.acls.purge_acl_changes(self._clock.now_ms())
 
     def _read(self, patterns: list[ResourcePattern] | None, store: ZkStore) -> None:
-        """Read these patterns, or all, and return the changes.
+        """Read these patterns, or all, and report the changes to the listener.
 
         A result is kept only if no other was kept since, else it is read again: an older answer never
         replaces a newer one.

@@ -9,8 +9,9 @@ The writer learns on any thread that records are replicated, perhaps immediately
 an entry's lock while it holds another one, or while it appends: entries that become settled in the meantime get their
 turn after it.
 
-Records of one entry are settled in the order of the log, so the state in memory always equals a replay of a prefix of
-the log. All coordinators of a broker share one writer.
+Records of one entry are settled in the order of the log, so offsets, assignments and transactions in memory equal a
+replay of a prefix of the log. Only a group that has become empty changes before its record is written. All coordinators
+of a broker share one writer.
 """
 
 import threading

@@ -308,7 +308,7 @@ class PartitionLog:
     def truncate_to(self, offset: int) -> bool:
         """Drop the batch with the offset and everything after it, so that the log ends there."""
         if offset >= self.log_end_offset:
-            # An epoch in which this broker led and wrote nothing is unknown to other replicas.
+            # Other replicas may not know an epoch in which this broker led and wrote nothing.
             self.files.guarded(lambda: self.epochs.truncate_from_end(self.log_end_offset))
             return False
         log.info("log truncated", partition=str(self.partition), end=self.log_end_offset, to=offset)

@@ -49,8 +49,8 @@ def secured_listeners(
     tokens: TokenLookup | None = None,
     on_refused: RefusalListener = ignore_refusal,
 ) -> dict[str, ListenerSecurity]:
-    """Return the security of each listener that is not PLAINTEXT, by its name. ConfigError names the missing
-    setting."""
+    """Return the security of each listener that is not PLAINTEXT, by its name. ConfigError names a setting that is
+    missing or invalid."""
     return {
         listener.name: _secured(config, listener, credentials, clock, tokens, on_refused)
         for listener in config.listeners
