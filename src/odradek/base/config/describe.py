@@ -135,7 +135,7 @@ _FAMILIES = (
 def _names_for(name: str, base: ConfigKey | None) -> tuple[str, ...]:
     """The broker keys that may give the value of `name`, in order of precedence."""
     if name == "log.flush.interval.ms":
-        return BROKER_SYNONYMS["flush.ms"]  # not one of the units: the scheduler's interval has no synonym
+        return BROKER_SYNONYMS["flush.ms"]  # one way only: the scheduler's interval has no synonym
     if base is not None and base.name != name:
         return (name, base.name)
     return next((family for family in _FAMILIES if name in family), (name,))

@@ -75,7 +75,7 @@ class _ErrorsToOurLog(logging.Handler):
 
 
 def _kazoo_logger() -> logging.Logger:
-    """Logger of kazoo: warnings and errors only, because we log changes of the connection ourselves."""
+    """Logger of kazoo: errors only, because we log changes of the connection ourselves."""
     logger = logging.Logger("kazoo", logging.ERROR)
     logger.addHandler(_ErrorsToOurLog())
     return logger

@@ -95,8 +95,8 @@ def _read_cluster(context: ControllerContext) -> Decision[None]:
 
 
 def _read_deletions(context: ControllerContext) -> Decision[None]:
-    """Read the topics to delete: a topic with a dead replica waits, and its reassignments are dropped. Other marks are
-    read later."""
+    """Read the topics to delete, and drop their reassignments; one with a dead replica waits. Other marks are read
+    later."""
     marked: set[str] = yield ReadTopicsToDelete()
     context.to_delete = marked & context.topics.keys() if context.delete_topic_enabled else set()
     if marked - context.to_delete:

@@ -58,7 +58,7 @@ def move_partitions(
 def elect_missing_leaders(
     context: ControllerContext, tps: Iterable[TopicPartition] | None = None
 ) -> Decision[set[TopicPartition]]:
-    """Elect a leader for each of these partitions, or all, without one. Return those that got one."""
+    """Elect a leader for each partition without one, among these or all. Return the partitions that got one."""
     wanting = [
         tp
         for tp in (context.partition_states if tps is None else tps)

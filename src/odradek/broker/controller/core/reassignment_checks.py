@@ -66,7 +66,7 @@ def _not_alive(context: ControllerContext, wanted: ReplicaAssignment) -> KafkaEr
 
 
 def loses_records(context: ControllerContext, tp: TopicPartition, wanted: ReplicaAssignment) -> KafkaError | None:
-    """Return whether a change would drop all replicas in sync, which is refused (as by Apache Kafka in KRaft mode)."""
+    """Return the refusal of a change that would drop all replicas in sync, as by Apache Kafka in KRaft mode."""
     dropped = dropped_by(context.assignment(tp), wanted)
     state = context.states.get(tp)
     if not dropped or state is None or not set(state.isr) <= set(dropped):

@@ -248,7 +248,8 @@ class StateTable(Generic[_Entry]):
     # ---- entries
 
     def find(self, key: str) -> _Entry | None:
-        """Return the entry; None if it doesn't exist. KafkaError: another broker coordinates it."""
+        """Return the entry; None if it doesn't exist. KafkaError: another broker coordinates it, or it is not loaded
+        yet."""
         if (entry := self._entries.get(key)) is not None:
             return entry
         # Both at one moment: a load that ends in between would make its entries look missing.

@@ -135,7 +135,8 @@ class DirectoryTable:
         return _TakesOffline(self.fail, directory)
 
     def fail(self, directory: Path, error: OSError) -> None:
-        """Take the directory offline after a disk error: its partitions are not served until a restart."""
+        """Take the directory offline after a disk error: its partitions are not served until a restart finds it
+        sound."""
         with self.changing:
             if directory not in self.online:
                 return

@@ -337,8 +337,8 @@ class PartitionLog:
     # -- as a whole ---------------------------------------------------------------------------------------------
 
     def take_place_of(self, source: "PartitionLog") -> None:
-        """Take over the rest of the source's state: this log has all of its records. Writers of both logs wait
-        meanwhile."""
+        """Take over the rest of the source's state, and flush what it has flushed: this log has all of its records.
+        Writers of both logs wait meanwhile."""
         self.update_config(source.config)
         self.maybe_advance_log_start(source.log_start_offset)
         self.files.guarded(lambda: self.epochs.take_over(source.epochs.entries))

@@ -128,7 +128,7 @@ def rebuild_producers(
     sync: bool = True,
 ) -> None:
     """Rebuild the producers as of the log's end from the newest snapshot and the batches after it. `sync`: wait for the
-    disk; an incomplete snapshot is found by its checksum."""
+    disk; without it a crash may leave an incomplete snapshot, which its checksum reveals."""
     snapshots.load_latest(states, log_start_offset, log_end_offset, now_ms)
     start = states.map_end_offset
     for segment in segments:
@@ -180,7 +180,8 @@ def note_aborted(segment: Segment, transaction: CompletedTransaction) -> None:
 
 
 def recover_segment(segment: Segment, config: LogConfig, epochs: LeaderEpochCache) -> int:
-    """Read the whole segment, rebuild its indexes, truncate it at the first invalid byte; return the removed bytes."""
+    """Read the whole segment, rebuild its indexes, truncate it at the first invalid batch; return the number of removed
+    bytes."""
     valid, next_offset, reason = _rebuild_indexes(segment, config, epochs)
     removed = segment.size - valid
     if removed:

@@ -165,7 +165,7 @@ class Group:
         member.session_timeout_ms = session_timeout_ms
 
     def rename(self, member: Member, member_id: str) -> None:
-        """Give a static member that has returned another id. It keeps its place and its assignment."""
+        """Give another id to a static member that has returned. It keeps its place and its assignment."""
         old_id = member.id
         self.members = {member_id if id == old_id else id: each for id, each in self.members.items()}
         member.id = member_id
