@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import field
+from functools import partial
 from typing import Protocol
 
 from odradek.base.clock import Clock
@@ -165,15 +166,22 @@ class ReplicaManager:
         self._carry_out(effects)
 
     def _carry_out(self, effects: _Effects) -> None:
+        """Carry out all effects, also after one that fails, whose exception is raised at the end: a repeated request
+        would be refused."""
+        calls: list[Callable[[], None]] = []
         for listener in self._listeners:
-            for tp, leader_epoch in effects.led:
-                listener.lead(tp, leader_epoch)
-            for tp, leader_epoch in effects.resigned:
-                listener.resign(tp, leader_epoch)
-            for tp in effects.removed:
-                listener.forget(tp)
-        for tp in effects.changed:
-            self._table.wake(tp)
+            calls += [partial(listener.lead, tp, leader_epoch) for tp, leader_epoch in effects.led]
+            calls += [partial(listener.resign, tp, leader_epoch) for tp, leader_epoch in effects.resigned]
+            calls += [partial(listener.forget, tp) for tp in effects.removed]
+        calls += [partial(self._table.wake, tp) for tp in effects.changed]
+        failure: Exception | None = None
+        for call in calls:
+            try:
+                call()
+            except Exception as error:
+                failure = failure or error
+        if failure is not None:
+            raise failure
 
     def _check_controller(self, controller_id: int, controller_epoch: int) -> None:
         if controller_epoch < self.controller_epoch:

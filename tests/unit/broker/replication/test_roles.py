@@ -79,6 +79,19 @@ def test_a_role_is_taken_though_its_fetcher_can_not_be_started_now(
     assert stage.copies.following[ORDERS].leader_epoch == 2
 
 
+def test_an_effect_that_fails_does_not_keep_the_others_from_being_carried_out(
+    stage: ReplicaStage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(tp: object, leader_epoch: int) -> None:
+        raise RuntimeError("can't start new thread")
+
+    stage.become(0, epoch=1)
+    monkeypatch.setattr(stage.listener, "resign", fail)
+    with pytest.raises(RuntimeError, match="can't start new thread"):
+        stage.roles.stop([ORDERS], delete=True)
+    assert stage.listener.told == [("lead", 1), ("forget", 0)]
+
+
 def test_orders_of_a_former_controller_and_of_another_topic_are_refused(stage: ReplicaStage) -> None:
     stage.controller_epoch = 3
     stage.become(0, epoch=1)
