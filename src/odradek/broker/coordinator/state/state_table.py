@@ -121,8 +121,14 @@ class StateTable(Generic[_Entry]):
     def _begin_leadership(self, partition: int, epoch: int, *, loaded: bool) -> None:
         self._reloads.pop(partition, None)
         leadership = self._leaderships[partition] = _Leadership(loaded=loaded)
-        if not loaded:
+        if loaded:
+            return
+        try:
             self._loader.submit(self._load, partition, epoch, leadership)
+        except RuntimeError:  # its thread can't be started
+            log.exception(f"{self._kind} can't be loaded, trying again", partition=partition, epoch=epoch)
+            del self._leaderships[partition]
+            self._load_again_later(partition, epoch)
 
     def resign(self, partition: int, epoch: int) -> None:
         """Resign from the partition at this epoch, or in it if the partition is not here any more."""

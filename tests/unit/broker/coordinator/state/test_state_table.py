@@ -98,6 +98,18 @@ def test_a_replay_that_fails_is_repeated(table: Table) -> None:
     assert (table.source.loads, table.source.taken_up) == (3, ["first", "second"])
 
 
+def test_a_replay_whose_thread_can_not_be_started_is_repeated(table: Table, monkeypatch: pytest.MonkeyPatch) -> None:
+    def fail(*task: object) -> None:
+        raise RuntimeError("can't start new thread")
+
+    with monkeypatch.context() as full:
+        full.setattr(table.states._loader, "submit", fail)
+        table.states.lead(0, 5)
+    assert table.error() is ErrorCode.NOT_COORDINATOR
+    table.pause()
+    assert table.error() is ErrorCode.NONE
+
+
 @pytest.mark.parametrize("end", ["resigned", "removed", "led anew"])
 def test_the_end_of_the_leadership_ends_the_repetition(table: Table, end: str) -> None:
     table.source.failures = [MemoryError()]
