@@ -28,6 +28,7 @@ from odradek.broker.replication.follower.fetch_assignment import FetchAssignment
 from odradek.broker.replication.follower.fetcher_manager import ReplicaFetcherManager
 from odradek.broker.replication.partition import Partition
 from odradek.broker.replication.replication_quota import ReplicationQuotas
+from odradek.client.cluster_client import ClusterClient
 from odradek.model.topology import Endpoint, LeaderAndIsr, PartitionDirective, TopicPartition
 from odradek.model.uuid_text import uuid_from_text
 from waiting import eventually
@@ -99,6 +100,12 @@ def leader_epoch(peer: KafkaPeer, *, above: int) -> int:
         return int(read_node(client, STATE_NODE)["leader_epoch"])
 
 
+def known_leader_epoch(peer: KafkaPeer) -> int:
+    """The epoch that the broker itself has heard of; the controller writes it to ZooKeeper before."""
+    with ClusterClient(peer.bootstrap_servers) as client:
+        return client.topics([TP.topic])[TP.topic].partitions[TP.partition].leader_epoch
+
+
 def elect_again(peer: KafkaPeer) -> None:
     """A new controller finds the partition without a leader, and makes the same broker lead in a new epoch."""
     with zookeeper_of(peer) as client:
@@ -145,7 +152,9 @@ def test_the_copy_of_a_log_that_kafka_leads_is_the_same(kafka_lib: Path, tmp_pat
             memoryview(bytearray(batch_of(b"nobody else has this"))), leader_epoch=first_epoch, rules=BatchRules()
         )
         elect_again(peer)
-        follower.follow(leader_epoch(peer, above=first_epoch))
+        epoch = leader_epoch(peer, above=first_epoch)
+        eventually(lambda: known_leader_epoch(peer) == epoch, LIMIT_S)  # no record is of the first epoch any more
+        follower.follow(epoch)
         produce(peer, 10)
         follower.until_equal(end + 10)
     finally:

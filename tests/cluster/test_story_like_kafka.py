@@ -187,6 +187,7 @@ def move(teller: Teller) -> None:
     plan = teller.file("plan.json", json.dumps(PLAN))
     reassignment = ("--reassignment-json-file", plan)
     teller.tool("kafka-reassign-partitions", "--execute", *reassignment, "--throttle", "10000")
+    assert await_condition(lambda: knows_replicas(teller.cluster, "moved", 3), WAIT_S)
     teller.tool("kafka-topics", "--describe", "--topic", "moved")
     teller.tool("kafka-reassign-partitions", "--list")
     teller.tool("kafka-reassign-partitions", "--verify", *reassignment, "--preserve-throttles")
@@ -202,6 +203,13 @@ def move(teller: Teller) -> None:
     teller.tool("kafka-topics", "--describe", "--topic", "moved")
     teller.tool("kafka-configs", "--describe", "--entity-type", "topics", "--entity-name", "moved")
     teller.znode("/brokers/topics/moved")
+
+
+def knows_replicas(cluster: ChaosCluster, topic: str, count: int) -> bool:
+    """Return whether every broker has heard of so many replicas of each partition of the topic."""
+    topics = [known for broker in cluster.brokers if (answer := broker.metadata()) for known in answer.topics]
+    partitions = [each for known in topics if known.name == topic for each in known.partitions]
+    return all(len(each.replica_nodes) == count for each in partitions)
 
 
 def consume(teller: Teller) -> None:
