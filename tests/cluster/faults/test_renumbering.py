@@ -63,7 +63,8 @@ class Desk:
     def __init__(self, bootstrap: str) -> None:
         self.history = History()
         self._bootstrap = bootstrap
-        self._requests = 0
+        self._requests: dict[int, int] = {}
+        """To each broker, counted every 20 ms."""
         self.producer = Producer(
             {
                 "bootstrap.servers": bootstrap,
@@ -79,7 +80,12 @@ class Desk:
 
     def _count(self, statistics: str) -> None:
         brokers = json.loads(statistics)["brokers"].values()
-        self._requests = sum(broker["req"].get("Produce", 0) for broker in brokers)
+        self._requests = {broker["nodeid"]: broker["req"].get("Produce", 0) for broker in brokers}
+
+    def _await_requests(self, broker: ChaosBroker) -> None:
+        """Wait until every record of topic a is in a request to its broker."""
+        count = sum(sent.partition == PARTITIONS["a"] for sent in self.history.sent)
+        assert await_condition(lambda: self.producer.poll(0) >= 0 and self._requests.get(broker.id, 0) >= count, 30)
 
     def send(self, topic: str, count: int) -> None:
         for _ in range(count):
@@ -89,13 +95,11 @@ class Desk:
 
     def send_before(self, refusing: ChaosBroker, count: int) -> None:
         """To topic a of a broker that refuses the first batch, when it has all of them."""
-        self.producer.poll(0)
-        expected = self._requests + count
         hold = wish(refusing, "hold")
         hold.touch()
         wish(refusing, "refuse-a").touch()
         self.send("a", count)
-        assert await_condition(lambda: self.producer.poll(0) >= 0 and self._requests == expected, 30)
+        self._await_requests(refusing)
         hold.unlink()
 
     def _noting(self, sent: Sent) -> Callable[[KafkaError | None, Message], None]:
