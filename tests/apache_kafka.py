@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from class_archive import class_path
-from java_program import SHORT_LIVED
+from java_program import SHORT_LIVED, temporary_files
 from obtaining import Unobtainable
 from odradek.local.java import find_java
 from odradek.local.server_process import ServerProcess, serves
@@ -73,7 +73,8 @@ def broker_command(jars: Path) -> Callable[[Path], Sequence[str]]:
     def command(properties: Path) -> Sequence[str]:
         log4j = properties.with_name("log4j.properties")
         log4j.write_text(_BROKER_LOG4J)
-        options = ["-Xms128m", "-Xmx256m", *SHORT_LIVED, f"-Dlog4j.configuration=file:{log4j}", *class_path(jars)]
+        options = ["-Xms128m", "-Xmx256m", *SHORT_LIVED, temporary_files(properties.parent)]
+        options += [f"-Dlog4j.configuration=file:{log4j}", *class_path(jars)]
         # By default the cleaner alone takes half of this heap, in one piece, and is not always given it.
         override = ("--override", "log.cleaner.dedupe.buffer.size=4194304")
         return [str(find_java()), *options, "kafka.Kafka", str(properties), *override]
@@ -132,5 +133,6 @@ class KafkaPeer:
 
     def _command(self, properties: Path) -> Sequence[str]:
         log4j = f"-Dlog4j.configuration=file:{self._directory / 'log4j.properties'}"
-        options = [*SHORT_LIVED, *self._jvm, "-Xms256m", "-Xmx640m", log4j, *class_path(self._jars)]
+        options = [*SHORT_LIVED, *self._jvm, "-Xms256m", "-Xmx640m", temporary_files(properties.parent), log4j]
+        options += class_path(self._jars)
         return [str(find_java()), *options, "kafka.Kafka", str(properties)]

@@ -126,11 +126,10 @@ def _loaded(jars: Path, place: Path) -> Sequence[str]:
     from kafka_tools import KafkaTools
 
     of_broker, of_tools = place / "broker", place / "tools"
-    native = f"-Djava.io.tmpdir={place}"  # a JVM that is killed leaves its copies of compressors
-    peer = KafkaPeer(jars, place / "kafka", jvm=(native, f"-XX:DumpLoadedClassList={of_broker}"))
+    peer = KafkaPeer(jars, place / "kafka", jvm=(f"-XX:DumpLoadedClassList={of_broker}",))
     try:
         peer.start()
-        with KafkaTools(jars, place / "server", jvm=(native, f"-XX:DumpLoadedClassList={of_tools}")) as tools:
+        with KafkaTools(jars, place / "server", jvm=(f"-XX:DumpLoadedClassList={of_tools}",)) as tools:
             for tool, *arguments in _TOOLS:
                 tools.run(tool, "--bootstrap-server", peer.bootstrap_servers, *arguments, stdin="a\nb\n")
     finally:

@@ -25,6 +25,11 @@ log4j.appender.out.layout=org.apache.log4j.SimpleLayout
 """
 
 
+def temporary_files(directory: Path) -> str:
+    """A JVM that is killed leaves its copies of native compressors; they go with the directory of the test."""
+    return f"-Djava.io.tmpdir={directory}"
+
+
 def compiled(source: Path, jars: Path) -> Path:
     """The directory of the program's classes, compiled once for all workers and runs."""
     key = hashlib.sha256(f"{jars} {find_java().resolve()}\n{source.read_text()}".encode()).hexdigest()[:12]
@@ -45,7 +50,8 @@ def java(class_path: str, printed: Path, *arguments: object) -> Iterator[subproc
     """A JVM that runs while this is entered, and prints to that file; complaints go to one beside it."""
     log4j = printed.with_suffix(".log4j")
     log4j.write_text(_LOG4J)
-    command = [str(find_java()), "-Xmx256m", *SHORT_LIVED, f"-Dlog4j.configuration=file:{log4j}", "-cp", class_path]
+    options = ["-Xmx256m", *SHORT_LIVED, temporary_files(printed.parent), f"-Dlog4j.configuration=file:{log4j}"]
+    command = [str(find_java()), *options, "-cp", class_path]
     with printed.open("wb") as output, printed.with_suffix(".errors").open("wb") as errors:
         process = subprocess.Popen([*command, *map(str, arguments)], stdout=output, stderr=errors)
         try:

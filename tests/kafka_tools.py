@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import NamedTuple, Self
 
 from class_archive import class_path
-from java_program import SHORT_LIVED, compiled
+from java_program import SHORT_LIVED, compiled, temporary_files
 
 CLASSES = {
     "kafka-topics": "org.apache.kafka.tools.TopicCommand",
@@ -68,7 +68,8 @@ class KafkaTools:
         source = Path(__file__).parent / "kafka" / "ToolServer.java"
         log4j = self._directory / "log4j.properties"
         log4j.write_text(_LOG4J)
-        options = ["-Xmx256m", *SHORT_LIVED, *self._jvm, f"-Dlog4j.configuration=file:{log4j}"]
+        options = ["-Xmx256m", *SHORT_LIVED, temporary_files(self._directory), *self._jvm]
+        options.append(f"-Dlog4j.configuration=file:{log4j}")
         self._process = subprocess.Popen(
             ["java", *options, *class_path(self._jars, compiled(source, self._jars)), "ToolServer"],
             stdin=subprocess.PIPE,
