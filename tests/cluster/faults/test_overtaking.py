@@ -88,6 +88,7 @@ class HeldProducer(LibrdkafkaProducer):
         self._pipe = os.open(directory / "p.err", os.O_RDWR | os.O_NONBLOCK)
         self._turn = threading.Lock()
         self._is_held = False
+        self._logged = b""
         self._ended = threading.Event()
         self._reader = threading.Thread(target=self._read, daemon=True)
         self._reader.start()
@@ -98,7 +99,11 @@ class HeldProducer(LibrdkafkaProducer):
         while not self._ended.wait(0.01):
             with self._turn, suppress(BlockingIOError):
                 while not self._is_held:
-                    os.read(self._pipe, 65_536)
+                    self._logged += os.read(self._pipe, 65_536)
+
+    def has_moved(self, tp: TopicPartition, broker: ChaosBroker) -> bool:
+        """Return whether the broker's thread has taken over the partition."""
+        return f"/{broker.id}: Topic {tp.topic} [{tp.partition}]: joining broker".encode() in self._logged
 
     def acknowledged(self) -> list[str]:
         return [line for line in self.printed.read_text().splitlines() if line.startswith("A ")]
@@ -183,6 +188,7 @@ def overtake(known: int, cluster: ChaosCluster, topics: Topics, producer: HeldPr
     producer.write_to(topics.on_1, 1, 1)
     assert await_condition(lambda: len(producer.acknowledged()) == known + 3, 60)
     producer.learn_leaders(tp.topic)
+    assert await_condition(lambda: producer.has_moved(tp, new), 60)
 
     producer.hold()
     stall.unlink()
