@@ -8,7 +8,7 @@ from odradek.base.config.support import NO_EFFECTS, REFUSALS, Support
 from odradek.base.errors import ConfigError
 
 LISTENER_PREFIX = "listener.name."
-_PERLISTENER_PREFIXES = ("ssl.", "sasl.")
+_PER_LISTENER_PREFIXES = ("ssl.", "sasl.")
 _PER_LISTENER = frozenset(
     {
         "connections.max.reauth.ms",
@@ -35,7 +35,7 @@ def key_of(name: str) -> ConfigKey | None:
     base = name.removeprefix(LISTENER_PREFIX).partition(".")[2]
     base = base.removeprefix("oauthbearer.") if base.startswith("oauthbearer.sasl.") else base
     base = next((key for key in _PER_MECHANISM if base.endswith(f".{key}")), base)
-    per_listener = base in _PER_LISTENER or base.startswith(_PERLISTENER_PREFIXES)
+    per_listener = base in _PER_LISTENER or base.startswith(_PER_LISTENER_PREFIXES)
     return STATIC_KEYS.get(base) if per_listener else None
 
 

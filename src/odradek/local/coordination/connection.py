@@ -25,7 +25,7 @@ class Connection:
         self.number = number
         self.socket = peer
         self.host, self.port = address
-        """Of the client, as accepted: a socket that was reset has no address any more."""
+        """Address of the client when it connected; a socket that was reset has none any more."""
         self.caller: Caller | None = None
         """None before the client has asked for a session."""
         self.timeout_ms = 0

@@ -133,7 +133,7 @@ class TransactionalProducer:
 
     @property
     def is_writing(self) -> bool:
-        """Whether it waits for the answer to a batch."""
+        """Return whether it waits for the answer to a batch."""
         return self.phase is Phase.WRITING and self._waits
 
     def act(self, chance: Random, *, begins: bool = True) -> None:

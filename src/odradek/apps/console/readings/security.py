@@ -29,7 +29,7 @@ def read_users(client: ClusterClient, before: UsersState | None) -> UsersState:
 class AclsState:
     acls: tuple[AclBinding, ...]
     has_authorizer: bool = True
-    """Whether brokers check rights at all."""
+    """True if the cluster has an authorizer."""
 
 
 def read_acls(client: ClusterClient, before: AclsState | None) -> AclsState:

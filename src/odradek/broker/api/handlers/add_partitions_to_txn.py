@@ -141,7 +141,7 @@ def _response(results: list[tuple[str, Errors]]) -> AddPartitionsToTxnResponse:
 
 def _topics(errors: Mapping[TopicPartition, ErrorCode]) -> list[AddPartitionsToTxnTopicResult]:
     by_topic: dict[str, list[AddPartitionsToTxnPartitionResult]] = {}
-    for tp in sorted(errors) if len(errors) > 1 else errors:
+    for tp in sorted(errors):
         result = AddPartitionsToTxnPartitionResult(partition_index=tp.partition, partition_error_code=errors[tp])
         by_topic.setdefault(tp.topic, []).append(result)
     return [AddPartitionsToTxnTopicResult(name=topic, results_by_partition=each) for topic, each in by_topic.items()]

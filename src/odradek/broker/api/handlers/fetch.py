@@ -178,11 +178,7 @@ def names_for(ctx: RequestContext) -> Callable[[UUID], str]:
 
 def _each_once(named: Iterable[tuple[Hashable, FetchTarget]]) -> list[tuple[Hashable, FetchTarget]]:
     """Remove repeated partitions: the last one counts, as in Kafka, so that each is read, or converted, once."""
-    every = list(named)
-    if len(every) == 1:
-        return every
-    unique = dict(every)
-    return every if len(unique) == len(every) else list(unique.items())
+    return list(dict(named).items())
 
 
 def _named(request: FetchRequest, name_of: Callable[[UUID], str] | None) -> Iterable[tuple[Hashable, FetchTarget]]:

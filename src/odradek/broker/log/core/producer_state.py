@@ -252,9 +252,8 @@ class ProducerStates:
         """Remove expired entries. May run beside the writer: an entry that was renewed meanwhile stays."""
         expired = [entry for entry in tuple(self.entries.values()) if self._is_expired(entry, now_ms)]
         for entry in expired:
-            self._forget(
-                entry.producer_id
-            )  # first: otherwise the writer could see it without an entry and not yet as forgotten
+            # First: otherwise the writer could see it without an entry and not yet as forgotten.
+            self._forget(entry.producer_id)
             if self.entries.get(entry.producer_id) is entry:
                 self.entries.pop(entry.producer_id, None)
         return len(expired)
