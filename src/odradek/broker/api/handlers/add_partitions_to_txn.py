@@ -18,6 +18,7 @@ from odradek.broker.api.transactional_errors import as_known_to
 from odradek.broker.coordinator.transactions.core.decisions import Producer
 from odradek.broker.coordinator.transactions.core.transaction import CLASSIC, EPOCH_BUMP_VERSION
 from odradek.model.acls import AclOperation, ResourceType
+from odradek.model.topic_names import INTERNAL
 from odradek.model.topology import TopicPartition
 from odradek.protocol.api_keys import ApiKey
 from odradek.protocol.messages.add_partitions_to_txn import (
@@ -91,12 +92,15 @@ def _add(
 def _refused(
     transaction: AddPartitionsToTxnTransaction, partitions: Iterable[TopicPartition], ctx: RequestContext
 ) -> Errors:
-    """Partitions that can't be added; then none is. A broker asks for its clients, and has asked whether they may."""
+    """Partitions that can't be added; then none is. A broker asks for its clients, and has asked whether they may. No
+    client may add an internal topic: its transaction would end with markers there."""
     denied: frozenset[str] = frozenset()
-    if ctx.version < BATCHED_SINCE and ctx.broker.authorizer is not None:
-        if not authorized(ctx, AclOperation.WRITE, ResourceType.TRANSACTIONAL_ID, transaction.transactional_id):
-            return dict.fromkeys(partitions, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
-        denied = denied_topics(ctx, AclOperation.WRITE, [tp.topic for tp in partitions])
+    if ctx.version < BATCHED_SINCE:
+        denied = INTERNAL
+        if ctx.broker.authorizer is not None:
+            if not authorized(ctx, AclOperation.WRITE, ResourceType.TRANSACTIONAL_ID, transaction.transactional_id):
+                return dict.fromkeys(partitions, ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
+            denied |= denied_topics(ctx, AclOperation.WRITE, [tp.topic for tp in partitions])
     image = ctx.broker.metadata.image
     refused: Errors = {tp: ErrorCode.UNKNOWN_TOPIC_OR_PARTITION for tp in partitions if image.partition(tp) is None}
     return refused | {tp: ErrorCode.TOPIC_AUTHORIZATION_FAILED for tp in partitions if tp.topic in denied}
