@@ -3,8 +3,10 @@
 import json
 import re
 import sys
+from base64 import b64decode
 from collections.abc import Iterator
 from dataclasses import dataclass
+from hmac import digest
 from pathlib import Path
 
 import pytest
@@ -169,6 +171,8 @@ def test_a_token_logs_in_as_its_owner_until_it_is_ended(
     )  # fmt: skip
     created = java_tool(tokens, *alice, "--create", "--max-life-time-period", "-1")
     token_id, hmac = re.findall(r"(?m)^(\S+)\s+(\S+==)\s+User:alice", created)[0]
+    made_as_by_kafka = digest(TOKEN_KEY.encode(), token_id.encode(), "sha512")
+    assert b64decode(hmac) == made_as_by_kafka, "known to nobody without the brokers' key"
     assert token_id in java_tool(tokens, *alice, "--describe", "--owner-principal", "User:alice")
     by_token = cluster.secured(cluster.file(token_id, hmac, is_token=True))
     assert "orders" in java_tool(topics, *by_token, "--list")

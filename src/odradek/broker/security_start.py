@@ -28,7 +28,7 @@ from odradek.broker.security.authentication.listener_settings import (
 from odradek.broker.security.authorizer.acl_authorizer import AclAuthorizer, Requester
 from odradek.broker.security.core.delegation_tokens import TokenLifetimes
 from odradek.broker.security.credential_store import KnownCredentials
-from odradek.broker.security.known_tokens import KnownTokens
+from odradek.broker.security.known_tokens import KnownTokens, token_secret_key
 from odradek.broker.security.principal import KafkaPrincipal
 from odradek.broker.zk.change_follower import refresh_on_changes
 from odradek.broker.zk.known_acls import KnownAcls
@@ -51,14 +51,14 @@ def start_tokens(
     started: ExitStack,
 ) -> TokenAdmin | None:
     """Return None without `delegation.token.secret.key`: there are no tokens then."""
-    secret_key = config.get("delegation.token.secret.key") or config.get("delegation.token.master.key")
-    if not secret_key:
+    secret_key = token_secret_key(config)
+    if secret_key is None:
         return None
     lifetimes = TokenLifetimes(
         max_ms=config.delegation_token_max_lifetime_ms,
         renewal_ms=config.delegation_token_expiry_time_ms,
     )
-    tokens = TokenAdmin(session, clock, KnownTokens(str(secret_key).encode(), clock), lifetimes)
+    tokens = TokenAdmin(session, clock, KnownTokens(secret_key, clock), lifetimes)
     refresh_on_changes(tokens.refresh, (TokenChanges.path,), on_znode, on_session_event)
     tokens.start()
     started.callback(tokens.stop)

@@ -9,6 +9,8 @@ from collections.abc import Collection
 from dataclasses import replace
 
 from odradek.base.clock import Clock
+from odradek.base.config.broker_config import BrokerConfig
+from odradek.base.config.definition import Password
 from odradek.broker.security.authentication.mechanisms import ScramIdentity
 from odradek.broker.security.core.delegation_tokens import DelegationToken, hmac_of, password_of
 from odradek.broker.security.core.scram_credentials import (
@@ -19,6 +21,18 @@ from odradek.broker.security.core.scram_credentials import (
 )
 
 _SALT_BYTES = 24
+_SECRET_KEYS = ("delegation.token.secret.key", "delegation.token.master.key")
+"""The second is Kafka's older name."""
+
+
+def token_secret_key(config: BrokerConfig) -> bytes | None:
+    """Return the secret that the brokers share; None without one: there are no tokens then."""
+    for key in _SECRET_KEYS:
+        secret = config.get(key)
+        assert secret is None or isinstance(secret, Password)
+        if secret is not None and secret.value:
+            return secret.value.encode()
+    return None
 
 
 class KnownTokens:

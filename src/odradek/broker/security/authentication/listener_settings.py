@@ -3,6 +3,7 @@
 A listener that can't be secured as its settings say stops the broker's start: nothing is served with less.
 """
 
+import hmac
 import secrets
 from collections.abc import Mapping
 from contextlib import ExitStack
@@ -27,6 +28,7 @@ from odradek.broker.security.authentication.mechanisms import (
 )
 from odradek.broker.security.authentication.sasl_session import SaslListener
 from odradek.broker.security.credential_store import CredentialStore, KnownCredentials
+from odradek.broker.security.known_tokens import token_secret_key
 from odradek.client.client_security import ClientSecurity
 from odradek.security.jaas import login_module
 from odradek.security.kerberos_keys import SERVICE_KEY
@@ -197,7 +199,7 @@ def _sasl_listener(
     clock: Clock,
     tokens: TokenLookup | None,
 ) -> SaslListener:
-    secret = secrets.token_bytes(32)
+    secret = _decoy_secret(config)
     factories: dict[str, ServerFactory] = {}
     keys: IssuerKeys | None = None
     for mechanism in enabled_mechanisms(config, listener_name):
@@ -220,6 +222,13 @@ def _sasl_listener(
     assert isinstance(size, int)
     lifetimes = {mechanism: _max_reauth_ms(config, listener_name, mechanism) for mechanism in factories}
     return SaslListener(factories, lifetimes, size, clock, keys)
+
+
+def _decoy_secret(config: BrokerConfig) -> bytes:
+    """The secret behind the salts of unknown users: the same on each broker where the brokers share one, so that a
+    comparison of brokers doesn't tell who exists either."""
+    shared = token_secret_key(config)
+    return secrets.token_bytes(32) if shared is None else hmac.digest(shared, b"salts of unknown users", "sha256")
 
 
 def _plain(passwords: Mapping[str, str]) -> ServerFactory:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from odradek.base.clock import SYSTEM_CLOCK
+from odradek.base.config.broker_config import BrokerConfig
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.broker.security.core.delegation_tokens import (
     DelegationToken,
@@ -18,7 +19,7 @@ from odradek.broker.security.core.delegation_tokens import (
     renewed,
 )
 from odradek.broker.security.core.scram_credentials import ScramMechanism, credential_of_password
-from odradek.broker.security.known_tokens import KnownTokens
+from odradek.broker.security.known_tokens import KnownTokens, token_secret_key
 from odradek.broker.security.principal import KafkaPrincipal
 from odradek.broker.zk.stores.tokens import TokenNodes
 from odradek.broker.zk.znodes.tokens import Tokens
@@ -98,6 +99,19 @@ def test_a_login_by_a_token_is_its_owners_and_ends_with_it() -> None:
     assert known.identity("SCRAM-SHA-256", "id") is None, "expired"
     known.put("id", None)
     assert known.all() == []
+
+
+@pytest.mark.parametrize("key", ["delegation.token.secret.key", "delegation.token.master.key"])
+def test_the_secrets_of_tokens_come_from_the_configured_key(key: str) -> None:
+    """And not from the way in which a password is shown, which is the same everywhere."""
+    config = BrokerConfig.from_properties({"zookeeper.connect": "127.0.0.1:2181", key: "s3cret"})
+    assert token_secret_key(config) == b"s3cret"
+
+
+def test_without_a_key_there_are_no_tokens() -> None:
+    for settings in ({}, {"delegation.token.secret.key": ""}):
+        config = BrokerConfig.from_properties({"zookeeper.connect": "127.0.0.1:2181", **settings})
+        assert token_secret_key(config) is None
 
 
 def test_a_node_holds_no_secret_and_reads_back() -> None:
