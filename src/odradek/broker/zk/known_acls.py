@@ -1,6 +1,6 @@
 """ACLs of the cluster, current on every broker, and the one way to change them.
 
-A change is written by version, so that none of two at the same time is lost, then announced by a notice. Every broker
+A change is written by version, so that none of two at the same time is lost, together with a notice. Every broker
 watches the notices and reads the patterns that they name, on a thread that waits for ZooKeeper without a timeout. The
 broker that makes a change applies it before it answers.
 """
@@ -81,7 +81,6 @@ class KnownAcls:
                 return
             if self._store.acls.write_acls(pattern, changed, found.version):
                 self._read([pattern], self._store)
-                self._store.acls.announce_acl_change(pattern)
                 log.info("ACLs changed", resource=pattern.name, type=pattern.type.shown, entries=len(changed))
                 return
         raise KafkaError(

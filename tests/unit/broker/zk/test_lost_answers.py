@@ -15,12 +15,19 @@ from odradek.broker.zk.registration import ensure_roots
 from odradek.broker.zk.session import SessionEvent, ZkSession
 from odradek.broker.zk.store import ZkStore
 from odradek.broker.zk.stores.access import ZnodeAccess
+from odradek.broker.zk.znodes.acls import ACL_ROOTS
+from odradek.model.acls import AclEntry, AclOperation, PatternType, PermissionType, ResourcePattern, ResourceType
 from odradek.model.topology import ControllerTerm, LeaderAndIsr, ReplicaAssignment, TopicAssignment, TopicPartition
 
 OpenSession = Callable[..., ZkSession]
 WAIT = 60
 TP = TopicPartition("orders", 0)
 STATE = LeaderAndIsr(leader=0, leader_epoch=0, isr=(0, 1), controller_epoch=1)
+PATTERN = ResourcePattern(ResourceType.TOPIC, "orders", PatternType.PREFIXED)
+ALLOWANCE, DENIAL = (
+    AclEntry("User:alice", "*", AclOperation.READ, permission)
+    for permission in (PermissionType.ALLOW, PermissionType.DENY)
+)
 ORDERS = TopicAssignment("orders", uuid4(), {0: ReplicaAssignment((0, 1))})
 
 
@@ -123,3 +130,17 @@ def test_partitions_that_were_added_unheard(fragile: Fragile, term: ControllerTe
         lambda: witness.topics.load_topics()["orders"] == grown,
     )
     assert result == grown
+
+
+@pytest.mark.parametrize("entries", [frozenset(), frozenset([DENIAL])], ids=["removed", "denied"])
+def test_acls_that_were_changed_unheard_are_announced(fragile: Fragile, entries: frozenset[AclEntry]) -> None:
+    """The other brokers would allow for ever what was taken away: whoever asks again finds nothing to change."""
+    store, witness = fragile.store.acls, fragile.witness.acls
+    fragile.session.ensure_paths(ACL_ROOTS)
+    assert store.write_acls(PATTERN, frozenset([ALLOWANCE]), None)
+    _, seen = witness.load_acl_changes({})
+    fragile.without_answer(
+        lambda: store.write_acls(PATTERN, entries, 0),
+        lambda: witness.load_acls([PATTERN])[PATTERN].entries == entries,
+    )
+    assert witness.load_acl_changes(seen)[0] == [PATTERN]

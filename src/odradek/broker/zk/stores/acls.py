@@ -2,11 +2,12 @@
 
 from collections.abc import Iterable
 
+from kazoo.client import TransactionRequest
 from kazoo.exceptions import BadArgumentsError, BadVersionError, NodeExistsError, NoNodeError
 
 from odradek.base.logs import get_logger
 from odradek.base.value_classes import dataclass
-from odradek.broker.zk.stores.access import ZnodeAccess, readable
+from odradek.broker.zk.stores.access import ZnodeAccess, commit, failure, readable
 from odradek.broker.zk.znodes.acls import AclChanges, ResourceAcls
 from odradek.broker.zk.znodes.reading import CorruptZnode
 from odradek.model.acls import (
@@ -58,26 +59,30 @@ class AclNodes:
         ]
 
     def write_acls(self, pattern: ResourcePattern, entries: frozenset[AclEntry], version: int | None) -> bool:
-        """Replace the ACLs that have this version (None: there are none). False: another changed them meanwhile.
+        """Replace the ACLs that have this version (None: there are none), and notify every broker. False: another
+        changed them meanwhile, or this was done and its answer was lost.
 
-        ValueError for a name that no node can have.
+        One transaction: no broker may keep obeying ACLs of which it was not told that they changed. ValueError for a
+        name that no node can have.
         """
         path, content = ResourceAcls.path(pattern), ResourceAcls.encode(entries)
-        try:
-            if version is None:
-                self._access.call(lambda zk: zk.create_async(path, content, makepath=True))
-            elif entries:
-                self._access.call(lambda zk: zk.set_async(path, content, version))
-            else:
-                self._access.call(lambda zk: zk.delete_async(path, version))
-            return True
-        except BadArgumentsError as error:
-            raise ValueError(f"{pattern.name!r} can't be the name of a resource with ACLs") from error
-        except (BadVersionError, NodeExistsError, NoNodeError):
-            return False
 
-    def announce_acl_change(self, pattern: ResourcePattern) -> None:
-        self._access.create_sequential(AclChanges.sequence_path(pattern.pattern), AclChanges.encode(pattern))
+        def fill(transaction: TransactionRequest) -> None:
+            if version is None:
+                transaction.create(path, content)
+            elif entries:
+                transaction.set_data(path, content, version)
+            else:
+                transaction.delete(path, version)
+            notice = AclChanges.sequence_path(pattern.pattern)
+            transaction.create(notice, AclChanges.encode(pattern), sequence=True)
+
+        error = failure(self._access.call(commit(fill)))
+        if isinstance(error, BadArgumentsError):
+            raise ValueError(f"{pattern.name!r} can't be the name of a resource with ACLs") from error
+        if error is not None and not isinstance(error, BadVersionError | NodeExistsError | NoNodeError):
+            raise error
+        return error is None
 
     def load_acl_changes(self, after: dict[PatternType, str]) -> tuple[list[ResourcePattern], dict[PatternType, str]]:
         """Patterns named by notices that came after these, and the newest notices. Unreadable ones are left out."""
