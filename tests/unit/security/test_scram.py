@@ -1,28 +1,34 @@
 """SCRAM: the client's exchange against the example of RFC 7677, against a server that lies, and against ours."""
 
 import hmac
+from base64 import b64decode
 from dataclasses import replace
 
 import pytest
 from scramp import ScramClient as OtherClient
 
 from odradek.broker.security.authentication.mechanisms import AuthenticationFailed, ScramServer, ScramSettings
-from odradek.broker.security.core.scram_credentials import MECHANISMS, ScramCredential, credential_of_password
+from odradek.broker.security.core.scram_credentials import (
+    MECHANISMS,
+    ScramCredential,
+    credential_of_password,
+    credential_text,
+)
+from odradek.broker.security.credential_store import KnownCredentials
 from odradek.security.scram import ScramClient, ScramError, parse_client_final, parse_client_first, signature
 
 CREDENTIAL = credential_of_password(MECHANISMS["SCRAM-SHA-256"], "pencil", b"0123456789abcdef", 4096)
 
 
-class Store:
-    def __init__(self, credential: ScramCredential = CREDENTIAL) -> None:
-        self.credential = credential
-
-    def scram_credential(self, mechanism: str, user: str) -> ScramCredential | None:
-        return self.credential if user == "alice" else None
+def known(credential: ScramCredential, mechanism: str = "SCRAM-SHA-256") -> KnownCredentials:
+    """The credential of alice."""
+    credentials = KnownCredentials()
+    credentials.set_users({"alice": {mechanism: credential_text(credential)}})
+    return credentials
 
 
 def server(credential: ScramCredential = CREDENTIAL) -> ScramServer:
-    return ScramServer(ScramSettings("SCRAM-SHA-256", Store(credential), b"secret of the broker"))
+    return ScramServer(ScramSettings("SCRAM-SHA-256", known(credential), b"secret of the broker"))
 
 
 def client(user: str = "alice", password: str = "pencil", nonce: str = "abcdef") -> ScramClient:
@@ -60,7 +66,7 @@ def test_login() -> None:
 @pytest.mark.parametrize("mechanism", ["SCRAM-SHA-256", "SCRAM-SHA-512"])
 def test_a_client_of_others(mechanism: str) -> None:
     credential = credential_of_password(MECHANISMS[mechanism], "pencil", b"0123456789abcdef", 4096)
-    ours = ScramServer(ScramSettings(mechanism, Store(credential), b"secret"))
+    ours = ScramServer(ScramSettings(mechanism, known(credential, mechanism), b"secret"))
     theirs = OtherClient([mechanism], "alice", "pencil")
     theirs.set_server_first(ours.evaluate(theirs.get_client_first().encode()).challenge.decode())
     theirs.set_server_final(ours.evaluate(theirs.get_client_final().encode()).challenge.decode())
@@ -80,6 +86,29 @@ def test_unknown_user_and_wrong_password_are_answered_alike() -> None:
 def test_the_salt_of_an_unknown_user_stays_the_same() -> None:
     salts = {server().evaluate(client("nobody").first()).challenge.split(b",")[1] for _ in range(3)}
     assert len(salts) == 1
+
+
+@pytest.mark.parametrize(
+    ("salt", "iterations"),
+    [(b"16 random bytes.", 4096), (bytes(range(24)), 8192), (b"1c9b5v7m2k4x8z0q3w6e1r5t7y", 4096)],
+    ids=["16 bytes", "24 bytes", "Java's tools"],
+)
+def test_an_unknown_user_has_a_credential_like_those_that_there_are(salt: bytes, iterations: int) -> None:
+    """Otherwise one message tells which users there are, without any password."""
+    credential = credential_of_password(MECHANISMS["SCRAM-SHA-256"], "pencil", salt, iterations)
+    found = set()
+    for number in range(200):
+        told = server(credential).evaluate(client(f"nobody-{number}").first()).challenge.decode()
+        values = dict(value.split("=", 1) for value in told.split(","))
+        assert int(values["i"]) == iterations
+        found.add(b64decode(values["s"]))
+    assert len(found) == 200
+    if not salt.isalnum():
+        assert {len(each) for each in found} == {len(salt)}
+        return
+    assert all(int(each, 36) < 1 << 130 and each == each.lower() for each in found)
+    assert sum(len(each) == 26 for each in found) > 40
+    assert sum(len(each) == 25 for each in found) > 40
 
 
 def test_cve_2024_56128_a_replayed_exchange_fails() -> None:

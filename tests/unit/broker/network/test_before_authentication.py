@@ -29,7 +29,8 @@ from odradek.broker.security.authentication.listener_tls import ListenerTls
 from odradek.broker.security.authentication.mechanisms import PlainServer, SaslServer, ScramServer, ScramSettings
 from odradek.broker.security.authentication.oauth_server import OAuthBearerServer
 from odradek.broker.security.authentication.sasl_session import SaslListener
-from odradek.broker.security.core.scram_credentials import MECHANISMS, ScramCredential, credential_of_password
+from odradek.broker.security.core.scram_credentials import MECHANISMS, credential_of_password, credential_text
+from odradek.broker.security.credential_store import KnownCredentials
 from odradek.protocol.api_keys import APIS, ApiKey
 from odradek.protocol.framing import encode_request
 from odradek.protocol.messages.sasl_authenticate import SaslAuthenticateRequest
@@ -57,9 +58,10 @@ TOKENS = (
 )
 
 
-class _Store:
-    def scram_credential(self, mechanism: str, user: str) -> ScramCredential | None:
-        return CREDENTIAL if user == "alice" else None
+def _known() -> KnownCredentials:
+    credentials = KnownCredentials()
+    credentials.set_users({"alice": {"SCRAM-SHA-512": credential_text(CREDENTIAL)}})
+    return credentials
 
 
 class _NoContext:
@@ -79,7 +81,7 @@ def _no_token(text: str) -> AccessToken:
 
 FACTORIES: dict[str, Callable[[], SaslServer]] = {
     "PLAIN": lambda: PlainServer({"alice": "secret"}),
-    "SCRAM-SHA-512": lambda: ScramServer(ScramSettings("SCRAM-SHA-512", _Store(), b"x")),
+    "SCRAM-SHA-512": lambda: ScramServer(ScramSettings("SCRAM-SHA-512", _known(), b"x")),
     "OAUTHBEARER": lambda: OAuthBearerServer(_no_token),
     "GSSAPI": lambda: GssapiServer(_NoContext(), ShortNames(["DEFAULT"], "R")),
 }

@@ -22,7 +22,8 @@ from odradek.broker.quotas.core.failed_logins import FailedLogins
 from odradek.broker.security.authentication.listener_security import ListenerSecurity
 from odradek.broker.security.authentication.mechanisms import PlainServer, ScramServer, ScramSettings
 from odradek.broker.security.authentication.sasl_session import SaslListener
-from odradek.broker.security.core.scram_credentials import MECHANISMS, ScramCredential, credential_of_password
+from odradek.broker.security.core.scram_credentials import MECHANISMS, credential_of_password, credential_text
+from odradek.broker.security.credential_store import KnownCredentials
 from odradek.protocol.api_keys import APIS, ApiKey
 from odradek.protocol.framing import decode_response, encode_request
 from odradek.protocol.messages.sasl_authenticate import SaslAuthenticateRequest
@@ -36,9 +37,10 @@ PASSED = b"passed"
 ALICE = b"\0alice\0secret"
 
 
-class Store:
-    def scram_credential(self, mechanism: str, user: str) -> ScramCredential | None:
-        return SCRAM if user == "alice" else None
+def known() -> KnownCredentials:
+    credentials = KnownCredentials()
+    credentials.set_users({"alice": {"SCRAM-SHA-512": credential_text(SCRAM)}})
+    return credentials
 
 
 class Gated:
@@ -163,7 +165,7 @@ def serving(max_reauth_ms: int, failed_logins: FailedLogins | None = None) -> It
     typed: Clock = clock  # type: ignore[assignment]
     factories = {
         "PLAIN": lambda: PlainServer({"alice": "secret", "bob": "other"}),
-        "SCRAM-SHA-512": lambda: ScramServer(ScramSettings("SCRAM-SHA-512", Store(), b"x")),
+        "SCRAM-SHA-512": lambda: ScramServer(ScramSettings("SCRAM-SHA-512", known(), b"x")),
     }
     listener = SaslListener(factories, dict.fromkeys(factories, max_reauth_ms), 10_000, typed)  # type: ignore[arg-type]
     reaper = ExpirationReaper()

@@ -19,7 +19,8 @@ from odradek.broker.security.authentication.mechanisms import (
     ScramServer,
     ScramSettings,
 )
-from odradek.broker.security.core.scram_credentials import MECHANISMS, ScramCredential, credential_of_password
+from odradek.broker.security.core.scram_credentials import MECHANISMS, credential_of_password, credential_text
+from odradek.broker.security.credential_store import KnownCredentials
 from odradek.broker.security.principal import KafkaPrincipal
 from odradek.security.scram import ScramClient
 
@@ -29,9 +30,8 @@ Work = Counter[tuple[str, int]]
 class Store:
     def __init__(self, mechanism: str) -> None:
         self._credential = credential_of_password(MECHANISMS[mechanism], "secret", bytes(24), 4096)
-
-    def scram_credential(self, mechanism: str, user: str) -> ScramCredential | None:
-        return self._credential if user == "alice" else None
+        self.credentials = KnownCredentials()
+        self.credentials.set_users({"alice": {mechanism: credential_text(self._credential)}})
 
     def token(self, mechanism: str, token_id: str) -> ScramIdentity | None:
         return ScramIdentity(self._credential, KafkaPrincipal("User", "owner")) if token_id == "alice" else None
@@ -73,7 +73,7 @@ def test_scram(work: Work, mechanism: str, by_token: bool) -> None:
 
     def refused_final(user: str, password: str) -> Work:
         """The names have one length, so that the messages have."""
-        server = ScramServer(ScramSettings(mechanism, store, b"secret of this broker", store.token))
+        server = ScramServer(ScramSettings(mechanism, store.credentials, b"secret of this broker", store.token))
         client = ScramClient(mechanism, user, password, "nonce", token=by_token)
         work.clear()
         first = server.evaluate(client.first()).challenge

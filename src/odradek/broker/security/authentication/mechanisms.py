@@ -13,7 +13,7 @@ from typing import NamedTuple, Protocol
 
 from odradek.base.value_classes import dataclass
 from odradek.broker.security.core.scram_credentials import ScramCredential
-from odradek.broker.security.credential_store import CredentialStore
+from odradek.broker.security.credential_store import JAVA_SALT_BITS, SALT_DIGITS, CredentialShape, CredentialStore
 from odradek.broker.security.principal import USER_TYPE, KafkaPrincipal
 from odradek.security.scram import (
     HASH_OF_MECHANISM,
@@ -30,7 +30,7 @@ from odradek.security.scram import (
 )
 
 _PLAIN_TOKEN_BYTES_MAX = 64 << 10
-_SALT_BYTES = 24
+_DEFAULT_SHAPE = CredentialShape(24, ITERATIONS_MIN)
 _HASH_BYTES = {name: hashlib.new(name).digest_size for name in HASH_OF_MECHANISM.values()}
 
 
@@ -111,6 +111,16 @@ class ScramIdentity(NamedTuple):
     expires_ms: int | None = None
 
 
+def _decoy_salt(drawn: bytes, shape: CredentialShape) -> bytes:
+    if shape.salt_bytes is not None:
+        return hashlib.shake_256(drawn).digest(shape.salt_bytes)
+    number, digits = int.from_bytes(drawn, "big") % (1 << JAVA_SALT_BITS), bytearray()
+    while number:
+        number, digit = divmod(number, len(SALT_DIGITS))
+        digits.append(SALT_DIGITS[digit])
+    return bytes(reversed(digits))
+
+
 TokenLookup = Callable[[str, str], ScramIdentity | None]
 """Finds the identity of a delegation token by mechanism and token id; None: unknown or expired."""
 
@@ -120,7 +130,7 @@ class ScramSettings:
     mechanism: str
     credentials: CredentialStore
     secret: bytes
-    """A secret of this broker: salts for users that don't exist are derived from it, the same each time."""
+    """Salts for users that don't exist are derived from it, the same each time."""
     tokens: TokenLookup | None = None
     decoy_key: bytes = field(default_factory=lambda: secrets.token_bytes(max(_HASH_BYTES.values())), repr=False)
     """Stored key of users that don't exist: random, so that nothing is known whose hash it is."""
@@ -174,10 +184,13 @@ class ScramServer:
         return ScramIdentity(credential, KafkaPrincipal(USER_TYPE, first.user))
 
     def _decoy(self, user: str) -> ScramCredential:
-        """Make a false credential, which no password fits."""
-        salt = hashlib.blake2b(user.encode(), key=self._settings.secret, digest_size=_SALT_BYTES).digest()
-        key = self._settings.decoy_key[: _HASH_BYTES[self._hash]]
-        return ScramCredential(salt, key, key, ITERATIONS_MIN)
+        """Make a false credential, which no password fits, in the shape of a true one."""
+        settings = self._settings
+        drawn = hashlib.blake2b(user.encode(), key=settings.secret).digest()
+        shapes = settings.credentials.shapes(settings.mechanism) or (_DEFAULT_SHAPE,)
+        shape = shapes[int.from_bytes(drawn[:8], "big") % len(shapes)]
+        key = settings.decoy_key[: _HASH_BYTES[self._hash]]
+        return ScramCredential(_decoy_salt(drawn, shape), key, key, shape.iterations)
 
     def _end(self, first: ClientFirst, token: bytes) -> Step:
         self._is_over = True
