@@ -17,6 +17,7 @@ from odradek.apps.cli import main
 from odradek.base.errors import ErrorCode
 from odradek.client.broker_client import BrokerClient
 from odradek.client.client_security import ClientSecurity
+from odradek.client.command_config import COMMAND_CONFIG_VARIABLE
 from odradek.local.zookeeper_server import free_port
 from odradek.protocol.messages.create_acls import AclCreation, CreateAclsRequest
 from waiting import eventually
@@ -245,6 +246,17 @@ def test_our_own_commands(
     assert "SCRAM-SHA-512=iterations=4096" in run("kafka-configs", "--describe", *users)
     run("users", "delete", "carol")
     assert "carol" not in run("users", "list")
+
+
+def test_the_environment_is_a_command_config_for_the_tool_that_demands_one(
+    cluster: Cluster, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    describe = ["kafka-delegation-tokens", "--bootstrap-server", f"127.0.0.1:{cluster.port}", "--describe"]
+    assert main.run(describe) == 1
+    assert "command-config" in capfd.readouterr().err
+    monkeypatch.setenv(COMMAND_CONFIG_VARIABLE, str(cluster.file("alice", CANARY)))
+    assert main.run(describe) == 0
+    assert "Total number of tokens" in capfd.readouterr().out
 
 
 def test_no_secret_is_in_any_file_of_the_broker_but_its_settings(cluster: Cluster) -> None:

@@ -13,6 +13,9 @@ from pathlib import Path
 
 import pytest
 from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
+from kazoo.client import KazooClient
+from kazoo.exceptions import NoAuthError, NoNodeError
+from kazoo.security import Permissions
 
 from kafka_tools import KafkaTools
 from odradek.base.config.broker_checks import AUTHORIZER
@@ -95,9 +98,58 @@ def test_the_cluster_s_health_tells_when_certificates_end(odradek_secure_cluster
 def test_secrets_are_readable_by_their_owner_alone(odradek_secure_cluster: OdradekCluster) -> None:
     data = odradek_secure_cluster.data_dir
     files = [data / "client.properties", data / "app.properties", data / "kcat.conf", *(data / "security").iterdir()]
-    assert len(files) == 7
+    files += [data / "broker-0" / "server.properties", data / "broker-0", data / "zookeeper"]
+    assert len(files) == 11
     readable = {file.name for file in files if stat.S_IMODE(file.stat().st_mode) & 0o077}
     assert readable == {"ca.pem"}
+
+
+def test_other_processes_of_the_machine_change_nothing_in_the_coordination_server(
+    odradek_secure_cluster: OdradekCluster,
+) -> None:
+    """Otherwise they could put a user, an ACL or another controller there, without any password."""
+    settings = parse_properties((odradek_secure_cluster.data_dir / "broker-0" / "server.properties").read_text())
+    stranger = KazooClient(settings["zookeeper.connect"])
+    stranger.start()
+    try:
+        found, waiting = [], ["/"]
+        while waiting:
+            path = waiting.pop()
+            found.append(path)
+            with suppress(NoAuthError, NoNodeError):
+                waiting += [f"{path.rstrip('/')}/{name}" for name in stranger.get_children(path)]
+        assert {"/config/users", "/kafka-acl-extended/prefixed/Topic/app", "/controller"} <= set(found)
+        writable = []
+        for path in found:
+            with suppress(NoAuthError, NoNodeError):
+                acls, _ = stranger.get_acls(path)
+                writable += [path for acl in acls if acl.id.scheme == "world" and acl.perms != Permissions.READ]
+        assert set(writable) <= {"/consumers", "/zookeeper", "/zookeeper/config", "/zookeeper/quota"}
+        for path in ("/config/users/app", "/config/users/admin"):
+            with pytest.raises(NoAuthError):
+                stranger.get(path)
+        for path in ("/config/users/eve", "/kafka-acl/Topic/x", "/brokers/ids/77", "/anything"):
+            with pytest.raises(NoAuthError):
+                stranger.create(path, b"{}")
+        for path in ("/controller", "/brokers/ids/0", "/config/users/app"):
+            with pytest.raises(NoAuthError):
+                stranger.delete(path)
+    finally:
+        stranger.stop()
+        stranger.close()
+
+
+def test_tokens_can_be_made_at_once(odradek_secure_cluster: OdradekCluster) -> None:
+    cluster = odradek_secure_cluster
+    config = ("--bootstrap-server", cluster.bootstrap_servers, "--command-config")
+    created = run_odradek("tokens", "create", *config, cluster.app_properties, "--format", "json")
+    assert created.returncode == 0, created.stderr
+    (token,) = json.loads(created.stdout)
+    login = f'{SCRAM_MODULE} required username="{token["token"]}" password="{token["secret"]}" tokenauth="true";'
+    settings = {**parse_properties(cluster.app_properties.read_text()), "sasl.jaas.config": login}
+    port = int(cluster.bootstrap_servers.rpartition(":")[2])
+    with BrokerClient("127.0.0.1", port, security=ClientSecurity(settings)) as client:
+        assert client.send(MetadataRequest(topics=[])).cluster_id
 
 
 def passwords_of(cluster: OdradekCluster) -> dict[str, str]:
@@ -116,9 +168,12 @@ def command_lines() -> list[str]:
 def test_passwords_are_in_no_process_list_and_in_no_file_but_their_own(odradek_secure_cluster: OdradekCluster) -> None:
     cluster, shown = odradek_secure_cluster, command_lines()
     assert any(str(cluster.data_dir) in line for line in shown)
-    secrets = passwords_of(cluster).values()
+    shared = parse_properties((cluster.data_dir / "security" / "brokers.properties").read_text())
+    hidden = {shared["delegation.token.secret.key"], shared["odradek.zookeeper.digest"].partition(":")[2]}
+    secrets = {*passwords_of(cluster).values(), *hidden}
     assert [line for line in shown if any(secret in line for secret in secrets)] == []
-    own = {"client.properties", "app.properties", "kcat.conf", "users.properties"}
+    own = {"client.properties", "app.properties", "kcat.conf", "users.properties", "brokers.properties"}
+    own.add("server.properties")
     files = [file for file in cluster.data_dir.rglob("*") if file.is_file() and file.name not in own]
     leaks = [file for file in files if any(secret.encode() in file.read_bytes() for secret in secrets)]
     assert leaks == []

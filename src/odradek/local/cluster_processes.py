@@ -228,6 +228,8 @@ class LocalCluster:
                 raise FatalError(f"the coordination server has stopped: {self.zookeeper.last_words()}") from error
             raise
         if secure and resting:
+            if own:
+                self.security.secure_coordination(self.zookeeper.connect)
             self.security.create_users(resting[0].id, resting[0].address)
 
     def _first_port(self) -> int | None:

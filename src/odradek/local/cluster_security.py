@@ -3,6 +3,7 @@
     DIR/security/ca.pem, ca.key         the authority that all certificates of the cluster come from
     DIR/security/broker-N.pem           key and certificate of a broker: for clients, and to show to other brokers
     DIR/security/users.properties       passwords of the users that were made
+    DIR/security/brokers.properties     secrets that the brokers share: by one, the coordination server knows them
     DIR/client.properties               the administrator's connection, for Kafka's tools and ours
     DIR/app.properties                  an application's
     DIR/console.properties              the web console's, without a user: each user logs in with his own password
@@ -10,7 +11,8 @@
 
 Clients log in with SCRAM over TLS, and without an ACL a user may do nothing: the administrator is a super user, the
 application has what begins with `app`. Brokers talk on a listener of their own, where both sides show a certificate.
-All files but ca.pem are readable by their owner alone.
+In the coordination server's tree, which any process of the machine reaches, brokers alone change nodes, and read users
+and tokens. All files but ca.pem are readable by their owner alone, and so are records and the tree.
 """
 
 import os
@@ -31,6 +33,7 @@ INTERNAL_PORTS_AFTER = 200
 """The listener between brokers is at the clients' port + 200."""
 _BROKERS = "broker"  # the user that each certificate of a broker stands for
 MECHANISM = "SCRAM-SHA-512"
+_DIGEST_KEY = "odradek.zookeeper.digest"
 _AUTHORITY_DAYS = 3650
 _BROKER_DAYS = 365
 _RENEW_BEFORE = timedelta(days=30)
@@ -48,6 +51,8 @@ class ClusterSecurity:
         self._authority_file = self._directory / "ca.pem"
         self._authority_key_file = self._directory / "ca.key"
         self.users_file = self._directory / "users.properties"
+        self._broker_secrets_file = self._directory / "brokers.properties"
+        self._broker_secrets: Mapping[str, str] | None = None
         self.client_file = data / "client.properties"
         self.application_file = data / "app.properties"
         self.console_file = data / "console.properties"
@@ -61,7 +66,11 @@ class ClusterSecurity:
         """Make missing files, and new certificates where theirs end soon; return the brokers with new ones."""
         self._directory.mkdir(parents=True, exist_ok=True)
         self._directory.chmod(0o700)
+        for directory in (self._data / "zookeeper", *self._data.glob("broker-*")):
+            if directory.is_dir():
+                directory.chmod(0o700)
         if not self.exists:
+            _write(self._broker_secrets_file, format_properties(self._secrets_of_brokers()).encode())
             authority = new_authority("Odradek local authority", _AUTHORITY_DAYS)
             _write(self._authority_key_file, authority.key)
             _write(self._authority_file, authority.certificate)
@@ -102,7 +111,18 @@ class ClusterSecurity:
             "listener.name.internal.ssl.principal.mapping.rules": f"RULE:^CN=broker-[0-9]+,O=Odradek$/{_BROKERS}/",
             "authorizer.class.name": "kafka.security.authorizer.AclAuthorizer",
             "super.users": f"User:{ADMIN};User:{_BROKERS}",
+            **self._secrets_of_brokers(),
         }
+
+    def _secrets_of_brokers(self) -> Mapping[str, str]:
+        """Return settings that are equal on all brokers: none in a directory from before there were any, whose nodes
+        are open."""
+        if self._broker_secrets is None:
+            if self._broker_secrets_file.exists():
+                self._broker_secrets = parse_properties(self._broker_secrets_file.read_text())
+            else:
+                self._broker_secrets = {} if self.exists else _new_secrets()
+        return self._broker_secrets
 
     def inter_broker_client(self, broker_id: int) -> "ClientSecurity":
         from odradek.client.client_security import ClientSecurity
@@ -116,6 +136,14 @@ class ClusterSecurity:
                 "ssl.keystore.location": str(self._broker_file(broker_id)),
             }
         )
+
+    def secure_coordination(self, connect: str) -> None:
+        """Keep other processes from changing the root of the directory's own coordination server."""
+        digest = self._secrets_of_brokers().get(_DIGEST_KEY)
+        if digest is not None:
+            from odradek.broker.zk.root_rights import give_root_to_brokers
+
+            give_root_to_brokers(connect, digest)
 
     def create_users(self, broker_id: int, address: tuple[str, int]) -> None:
         """The users whose passwords are kept here and the application's rights, through one broker. What exists stays:
@@ -161,6 +189,16 @@ class ClusterSecurity:
             "ssl.truststore.type": "PEM",
             "ssl.truststore.location": str(self._authority_file),
         }
+
+
+def _new_secrets() -> dict[str, str]:
+    import secrets
+
+    return {
+        "zookeeper.set.acl": "true",
+        _DIGEST_KEY: f"{_BROKERS}:{secrets.token_urlsafe(24)}",
+        "delegation.token.secret.key": secrets.token_urlsafe(32),
+    }
 
 
 def _certificate_in(file: Path) -> bytes:

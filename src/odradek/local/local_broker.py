@@ -120,9 +120,12 @@ class LocalBroker:
             self._write(self._kept)
 
     def _write(self, text: str) -> None:
-        """Replace the file as a whole: a full disk must not leave half of the settings."""
+        """Replace the file as a whole: a full disk must not leave half of the settings. Its owner alone reads it, for
+        settings may be passwords."""
         new = self.properties_file.with_suffix(".new")
         try:
+            new.unlink(missing_ok=True)
+            new.touch(mode=0o600)
             new.write_text(text)
             new.replace(self.properties_file)
         finally:

@@ -16,6 +16,7 @@ from odradek.apps.cli.kafka.options import (
 from odradek.apps.cli.kafka.tool import ToolError, connect, in_kafkas_words
 from odradek.base.errors import KafkaError
 from odradek.client.cluster_client import ClusterClient
+from odradek.client.command_config import command_settings
 from odradek.client.token_admin import Principal, Token, create_token, describe_tokens, expire_token, renew_token
 
 TABLE = OptionTable(
@@ -39,7 +40,7 @@ _FORM = "{:<15} {:<30} {:<15} {:<15} {:<25} {:<15} {:<15} {:<15}"
 
 def run(given: Given) -> int:
     action = given.one_action("create", "renew", "expire", "describe")
-    given.require("bootstrap-server", "command-config")
+    given.require("bootstrap-server", *([] if command_settings() else ["command-config"]))
     needed = {
         "create": ("max-life-time-period",),
         "renew": ("hmac", "renew-time-period"),
