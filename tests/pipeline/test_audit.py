@@ -2,7 +2,9 @@
 
 import json
 import shutil
+import time
 from pathlib import Path
+from struct import pack_into
 
 import pytest
 from confluent_kafka import Producer
@@ -19,6 +21,7 @@ from odradek.apps.pipeline.audit.report import as_html, verdict
 from odradek.model.topology import TopicPartition
 from odradek.protocol.record_batch import NO_SEQUENCE, build_batch
 from odradek.protocol.records import Record
+from odradek.protocol.transaction_markers import EndTransactionMarker, build_marker
 from odradek.testing import OdradekCluster
 
 
@@ -203,6 +206,45 @@ def test_everything_that_can_be_wrong_is_named(spark: SparkSession, tmp_path: Pa
     page = as_html(report)
     assert "the batch has 2 contents" in page
     assert UNKNOWN_ASSIGNMENT in page
+
+
+def in_transaction(offset: int, producer_id: int, epoch: int = 0, time_ms: int = 1_700_000_000_000) -> bytes:
+    numbered = {"producer_id": producer_id, "producer_epoch": epoch, "base_sequence": offset}
+    return build_batch([Record(offset, time_ms, b"k", b"v")], base_offset=offset, transactional=True, **numbered)
+
+
+def marker(offset: int, producer_id: int, epoch: int = 0) -> bytes:
+    built = build_marker(EndTransactionMarker(producer_id, epoch, 0, False), 1_700_000_000_000)
+    pack_into(">q", built, 0, offset)
+    return bytes(built)
+
+
+def test_open_and_hanging_transactions_are_counted(spark: SparkSession, tmp_path: Path) -> None:
+    now_ms = time.time_ns() // 1_000_000
+    for topic, second, batches, committed in (
+        (
+            "hanging",
+            True,
+            [in_transaction(0, 7), in_transaction(1, 8), marker(2, 8), in_transaction(3, 7), batch(4)],
+            5,
+        ),
+        ("open-again", True, [in_transaction(0, 7), marker(1, 7, 1), in_transaction(2, 7, 1, now_ms)], 3),
+        ("ended", True, [in_transaction(0, 7), batch(1), marker(2, 7)], 3),
+        ("above-the-high-watermark", True, [batch(0), in_transaction(1, 7)], 1),
+        ("ended-on-the-leader", False, [in_transaction(0, 7), marker(1, 7)], 2),
+    ):
+        replica(tmp_path, 0, topic, batches, committed)
+        replica(tmp_path, 1, topic, batches if second else batches[:1], committed if second else 1)
+
+    report = audited(spark, tmp_path)
+
+    assert report.findings == ()
+    assert [
+        (each.topic, each.offset, each.producer_id, each.producer_epoch, each.held_back, each.is_hanging)
+        for each in report.open_transactions
+    ] == [("hanging", 0, 7, 0, 5, True), ("open-again", 2, 7, 1, 1, False)]
+    assert verdict(report) == "5 topics on brokers 0, 1: all replicas are identical; 1 hanging transaction"
+    assert "Open transactions" in as_html(report)
 
 
 def test_left_over_files_are_named_and_not_compared(spark: SparkSession, tmp_path: Path) -> None:

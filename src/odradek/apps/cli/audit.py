@@ -1,7 +1,7 @@
 """`odradek audit`: every replica's files read by Spark and compared; findings are shown, and the exit code is 1.
 
-Left-over files and replicas that can't be compared are shown too; they are no fault of the replicas, and don't change
-the exit code.
+Open transactions, left-over files and replicas that can't be compared are shown too; they are no fault of the replicas,
+and don't change the exit code.
 """
 
 import tempfile
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
 _TOPIC_COLUMNS = ("topic", "partitions", "replicas", "records", "batches", "bytes", "uncommitted")
 _FINDING_COLUMNS = ("topic", "partition", "offset", "kind", "brokers", "detail")
+_OPEN_COLUMNS = ("topic", "partition", "offset", "held_back", "producer_id", "producer_epoch", "since_ms", "is_hanging")
 _LEFT_OVER_COLUMNS = ("topic", "partition", "broker", "bytes", "reason", "path")
 _NOT_COMPARED_COLUMNS = ("broker", "reason", "partitions")
 
@@ -68,7 +69,8 @@ def audit(
 
     Checks checksums, offsets, producers' sequences, and that replicas hold the same bytes. Reads files only, so brokers
     may run or not; the directories of all replicas are needed to compare them. Files of a partition on a broker that
-    doesn't hold it are named as left-overs.
+    doesn't hold it are named as left-overs. Transactions without an end are listed; one that is open for more than 15
+    minutes counts as hanging.
     """
     scope = _scope(directories, frozenset(topic or ()), bootstrap_server)
     note(f"assignment: {scope.assignment}")
@@ -99,6 +101,7 @@ def _print_tables(report: "AuditReport", output: Format) -> None:
     skipped = [asdict(each) | {"partitions": named_partitions(each)} for each in report.not_compared]
     for title, columns, rows in (
         ("findings", _FINDING_COLUMNS, [asdict(each) for each in report.findings]),
+        ("open transactions", _OPEN_COLUMNS, [asdict(each) for each in report.open_transactions]),
         ("left-over files", _LEFT_OVER_COLUMNS, [asdict(each) for each in report.left_overs]),
         ("not compared", _NOT_COMPARED_COLUMNS, skipped),
     ):

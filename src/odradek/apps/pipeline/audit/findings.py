@@ -51,6 +51,22 @@ class NotCompared:
 
 
 @dataclass(frozen=True, slots=True, order=True)
+class OpenTransaction:
+    """A transaction without a marker: consumers with read_committed read up to its first offset. `held_back` is the
+    number of offsets from there to the high watermark. It is hanging if it is open for longer than brokers let
+    producers choose: its coordinator may not know of it, and then it never ends."""
+
+    topic: str
+    partition: int
+    offset: int
+    producer_id: int
+    producer_epoch: int
+    since_ms: int
+    held_back: int
+    is_hanging: bool
+
+
+@dataclass(frozen=True, slots=True, order=True)
 class TopicCount:
     """Records of a topic below its high watermarks, counted on the fullest replica of each partition."""
 
@@ -73,5 +89,6 @@ class AuditReport:
     """More than `findings` has when there were too many to list."""
     assignment: str
     """Source of the assignment; or what was assumed."""
+    open_transactions: tuple[OpenTransaction, ...]
     left_overs: tuple[LeftOver, ...]
     not_compared: tuple[NotCompared, ...]

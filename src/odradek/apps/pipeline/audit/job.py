@@ -6,6 +6,7 @@ reached, compaction explains missing offsets, and replicas clean at their own pa
 have are compared, one by one.
 """
 
+import time
 from collections.abc import Iterable
 from functools import reduce
 from typing import Final
@@ -14,13 +15,15 @@ from pyspark.sql import Column, DataFrame, Row, SparkSession, Window
 from pyspark.sql import functions as f
 
 from odradek.apps.pipeline.audit.assignment import AuditScope
-from odradek.apps.pipeline.audit.findings import AuditReport, Finding, Kind, TopicCount
+from odradek.apps.pipeline.audit.findings import AuditReport, Finding, Kind, OpenTransaction, TopicCount
 from odradek.apps.pipeline.segment_source.log_directories import ReplicaDirectory
 from odradek.model.topic_names import OFFSETS_TOPIC
 from odradek.model.topology import TopicPartition
 from odradek.protocol.record_batch import SEQUENCES
 
 LISTED_FINDINGS: Final = 1000
+HANGING_AFTER_MS: Final = 15 * 60_000
+"""The default of transaction.max.timeout.ms."""
 _REPLICA: Final = ("topic", "partition", "broker")
 _PARTITION: Final = ("topic", "partition")
 # `committed` is the replica's own high watermark, `any_committed` the largest that one of the partition has.
@@ -59,6 +62,7 @@ def audit(spark: SparkSession, scope: AuditScope) -> AuditReport:
             findings=tuple(sorted([*scope.absent, *map(_as_finding, listed)])[:LISTED_FINDINGS]),
             findings_in_all=in_all + len(scope.absent),
             assignment=scope.assignment,
+            open_transactions=_open_transactions(whole, time.time_ns() // 1_000_000),
             left_overs=scope.left_overs,
             not_compared=scope.not_compared,
         )
@@ -201,6 +205,37 @@ def _different_records(records: DataFrame, known: DataFrame) -> DataFrame:
     )
     detail = _detail("the record has ", f.col("versions"), " contents")
     return versions.where("versions > 1").select(*_finding(Kind.DIFFERENT, "offset", f.col("brokers"), detail))
+
+
+def _open_transactions(whole: DataFrame, now_ms: int) -> tuple[OpenTransaction, ...]:
+    """Find transactions without a marker on any replica: one that is behind may not have it yet."""
+    in_transactions = whole.where("isTransactional and lastOffset < any_committed")
+    ended = (
+        in_transactions.where("isControl").groupBy(*_PARTITION, "producerId").agg(f.max("baseOffset").alias("ended"))
+    )
+    records = in_transactions.where("not isControl").join(ended, [*_PARTITION, "producerId"], "left")
+    first = f.min(f.struct("baseOffset", "producerEpoch", "maxTimestamp")).alias("first")
+    rows = (
+        records.where("ended is null or baseOffset > ended")
+        .groupBy(*_PARTITION, "producerId")
+        .agg(first, f.max("any_committed").alias("end"))
+        .orderBy(*_PARTITION, "first.baseOffset")
+        .limit(LISTED_FINDINGS)
+        .collect()
+    )
+    return tuple(
+        OpenTransaction(
+            row.topic,
+            row.partition,
+            row.first.baseOffset,
+            row.producerId,
+            row.first.producerEpoch,
+            since_ms=row.first.maxTimestamp,
+            held_back=row.end - row.first.baseOffset,
+            is_hanging=now_ms - row.first.maxTimestamp > HANGING_AFTER_MS,
+        )
+        for row in rows
+    )
 
 
 def _counts(whole: DataFrame, known: DataFrame) -> tuple[TopicCount, ...]:

@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import asdict
 
+from odradek.apps.figures import moment, plural
 from odradek.apps.html_page import heading, html_table, page, paragraph, verdict_line
 from odradek.apps.pipeline.audit.findings import AuditReport, NotCompared
 
@@ -19,7 +20,12 @@ def verdict(report: AuditReport) -> str:
         said = "all replicas are identical"
     else:
         said = "nothing to compare, no file is of a replica"
-    return f"{where}: {said}{_left_over_bytes(report)}"
+    return f"{where}: {said}{_hanging(report)}{_left_over_bytes(report)}"
+
+
+def _hanging(report: AuditReport) -> str:
+    count = sum(each.is_hanging for each in report.open_transactions)
+    return f"; {plural(count, 'hanging transaction')}" if count else ""
 
 
 def _left_over_bytes(report: AuditReport) -> str:
@@ -59,6 +65,19 @@ def as_html(report: AuditReport) -> str:
         ]
     if len(report.findings) < report.findings_in_all:
         sections.append(paragraph(f"The first {len(report.findings)} of {report.findings_in_all} are listed."))
+    if report.open_transactions:
+        rows = [
+            [
+                f"{each.topic}-{each.partition}",
+                *(f"{number:,}" for number in (each.offset, each.held_back, each.producer_id, each.producer_epoch)),
+                moment(each.since_ms) + (", hanging" if each.is_hanging else ""),
+            ]
+            for each in report.open_transactions
+        ]
+        sections += [
+            heading("Open transactions"),
+            html_table(("partition", "first offset", "offsets held back", "producer", "epoch", "since"), rows, words=1),
+        ]
     if report.left_overs:
         rows = [
             [f"{each.topic}-{each.partition}", str(each.broker), f"{each.bytes:,}", each.reason, each.path]
