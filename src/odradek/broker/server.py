@@ -26,6 +26,7 @@ from odradek.broker.admin.entity_configs import EntityConfigs
 from odradek.broker.admin.producer_ids import ProducerIds
 from odradek.broker.admin.stored_passwords import adopt_stored
 from odradek.broker.admin.topic_admin import TopicAdmin
+from odradek.broker.admin.zookeeper_offsets import ZooKeeperOffsets
 from odradek.broker.api.context import BrokerServices
 from odradek.broker.api.control_gate import ControlGate
 from odradek.broker.api.dispatcher import Dispatcher
@@ -254,6 +255,7 @@ class BrokerServer:
             producer_ids=producer_ids,
             fetch_sessions=_fetch_sessions(config, clock),
             groups=coordinators.groups,
+            zookeeper_offsets=ZooKeeperOffsets(store),
             transactions=coordinators.transactions,
             markers=coordinators.markers,
             quotas=quotas,

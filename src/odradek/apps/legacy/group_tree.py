@@ -14,7 +14,6 @@ from kazoo.exceptions import NodeExistsError, NoNodeError
 from odradek.apps.legacy.core.range_assignment import member_of
 from odradek.apps.legacy.core.znodes import (
     STATIC,
-    CommittedOffset,
     ConsumerId,
     ConsumerIds,
     Owner,
@@ -24,7 +23,7 @@ from odradek.apps.legacy.core.znodes import (
 from odradek.apps.legacy.observer import Observer
 from odradek.broker.zk.session import Request, ZkSession
 from odradek.broker.zk.stores.access import readable
-from odradek.broker.zk.znodes import BrokerIds, BrokerRegistration, Topic, Topics
+from odradek.broker.zk.znodes import BrokerIds, BrokerRegistration, ConsumerOffset, Topic, Topics
 from odradek.model.topology import Endpoint, TopicPartition
 
 Node = tuple[bytes | None, Any]
@@ -131,9 +130,9 @@ class GroupTree:
 
     def offsets(self, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
         """Return the committed offsets; a partition without a readable one is left out."""
-        nodes = self.read([CommittedOffset.path(self.group, tp) for tp in partitions])
+        nodes = self.read([ConsumerOffset.path(self.group, tp) for tp in partitions])
         found = {
-            tp: readable(CommittedOffset.decode, self.group, tp, node[0])
+            tp: readable(ConsumerOffset.decode, self.group, tp, node[0])
             for tp, node in zip(partitions, nodes, strict=True)
             if node is not None
         }
@@ -141,7 +140,7 @@ class GroupTree:
 
     def commit(self, offsets: Mapping[TopicPartition, int]) -> None:
         """Commit an offset; the last commit wins, since ZooKeeper does not know the owner of a partition."""
-        nodes = {CommittedOffset.path(self.group, tp): CommittedOffset.encode(o) for tp, o in offsets.items()}
+        nodes = {ConsumerOffset.path(self.group, tp): ConsumerOffset.encode(o) for tp, o in offsets.items()}
         outcomes = self._request([_writing(path, content) for path, content in nodes.items()], are_writes=True)
         missing = [path for path, outcome in zip(nodes, outcomes, strict=True) if isinstance(outcome, NoNodeError)]
         if missing:

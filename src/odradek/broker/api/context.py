@@ -13,6 +13,7 @@ from odradek.base.value_classes import dataclass
 from odradek.broker.admin.entity_configs import EntityConfigs
 from odradek.broker.admin.producer_ids import ProducerIds
 from odradek.broker.admin.topic_admin import TopicAdmin
+from odradek.broker.admin.zookeeper_offsets import ZooKeeperOffsets
 from odradek.broker.api.control_gate import ControlGate
 from odradek.broker.api.request_metrics import ApiTimings
 from odradek.broker.api.security_services import SecurityServices
@@ -62,6 +63,7 @@ class BrokerServices:
     producer_ids: ProducerIds
     fetch_sessions: FetchSessions
     groups: GroupCoordinator
+    zookeeper_offsets: ZooKeeperOffsets
     transactions: TransactionCoordinator
     markers: MarkerWriter
     quotas: ClientQuotas

@@ -9,6 +9,7 @@ from odradek.broker.zk.stores.access import ControllerMoved, ZnodeAccess
 from odradek.broker.zk.stores.acls import AclNodes
 from odradek.broker.zk.stores.brokers import BrokerNodes
 from odradek.broker.zk.stores.configs import ConfigNodes
+from odradek.broker.zk.stores.consumer_offsets import ConsumerOffsetNodes
 from odradek.broker.zk.stores.controller_election import ControllerElectionStore
 from odradek.broker.zk.stores.partition_states import PartitionStateNodes
 from odradek.broker.zk.stores.producer_ids import ProducerIdNodes
@@ -31,5 +32,6 @@ class ZkStore:
         self.election = ControllerElectionStore(access, self.partition_states)
         self.configs = ConfigNodes(access)
         self.acls = AclNodes(access)
+        self.consumer_offsets = ConsumerOffsetNodes(access)
         self.tokens = TokenNodes(access)
         self.requests = RequestNodes(access)

@@ -5,7 +5,6 @@ import pytest
 from odradek.apps.legacy.consumer import ZooKeeperConsumer
 from odradek.apps.legacy.core.znodes import (
     AssignedPartitions,
-    CommittedOffset,
     ConsumerId,
     MemberAssignment,
     Owner,
@@ -13,7 +12,7 @@ from odradek.apps.legacy.core.znodes import (
 )
 from odradek.base.errors import ConfigError, KafkaError
 from odradek.broker.zk.json_form import to_json
-from odradek.broker.zk.znodes import CorruptZnode
+from odradek.broker.zk.znodes import ConsumerOffset, CorruptZnode
 from odradek.model.topology import TopicPartition
 
 TP = TopicPartition("orders", 3)
@@ -22,7 +21,7 @@ TP = TopicPartition("orders", 3)
 def test_paths() -> None:
     assert ConsumerId.path("g", "g_host-1") == "/consumers/g/ids/g_host-1"
     assert Owner.path("g", TP) == "/consumers/g/owners/orders/3"
-    assert CommittedOffset.path("g", TP) == "/consumers/g/offsets/orders/3"
+    assert ConsumerOffset.path("g", TP) == "/consumers/g/offsets/orders/3"
 
 
 def test_a_registration_is_written_as_kafka_writes_it() -> None:
@@ -72,10 +71,10 @@ def test_nonsense_is_told_from_registrations(content: bytes | None) -> None:
 
 
 def test_offsets_are_decimal_text() -> None:
-    assert CommittedOffset.encode(1234) == b"1234"
-    assert CommittedOffset.decode("g", TP, b"1234") == 1234
+    assert ConsumerOffset.encode(1234) == b"1234"
+    assert ConsumerOffset.decode("g", TP, b"1234") == 1234
     with pytest.raises(CorruptZnode, match="/consumers/g/offsets/orders/3"):
-        CommittedOffset.decode("g", TP, b"twelve")
+        ConsumerOffset.decode("g", TP, b"twelve")
 
 
 def test_what_a_member_is_told_survives_the_way() -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 from odradek.base.errors import ConfigError
 from odradek.broker.zk.json_form import to_json
-from odradek.broker.zk.znodes.reading import CorruptZnode, decoded, integer, integers, text
+from odradek.broker.zk.znodes.reading import decoded, integer, integers, text
 from odradek.model.topic_names import is_internal
 from odradek.model.topology import TopicPartition
 
@@ -116,25 +116,6 @@ class Owner:
     @staticmethod
     def decode(content: bytes | None) -> str:
         return (content or b"").decode(errors="replace")
-
-
-class CommittedOffset:
-    """The next record to read, as decimal text."""
-
-    @staticmethod
-    def path(group: str, tp: TopicPartition) -> str:
-        return f"/consumers/{group}/offsets/{tp.topic}/{tp.partition}"
-
-    @staticmethod
-    def encode(offset: int) -> bytes:
-        return str(offset).encode()
-
-    @classmethod
-    def decode(cls, group: str, tp: TopicPartition, content: bytes | None) -> int:
-        try:
-            return int((content or b"").decode())
-        except ValueError as error:
-            raise CorruptZnode(cls.path(group, tp), content, "it is not a number") from error
 
 
 class CoordinatorNode:

@@ -1,7 +1,8 @@
 """OffsetCommit (key 8): a group's positions in partitions, to be remembered.
 
 Versions 0-9. v1 says who commits, v2-4 may ask for a retention of their own, v6 leader epochs, v7 static members.
-Differs from Kafka: v0, which Kafka keeps in ZooKeeper, is kept with all others, and read back by OffsetFetch v0.
+v0 is of clients before Kafka 0.8.2, which know no coordinator: any broker writes it to ZooKeeper, where OffsetFetch v0
+reads it. Not done: nothing.
 """
 
 from collections.abc import Iterable
@@ -13,6 +14,7 @@ from odradek.broker.api.context import RequestContext
 from odradek.broker.api.registry import LATER, Outcome, handles
 from odradek.broker.coordinator.groups.core.group_records import CommittedOffset
 from odradek.broker.coordinator.groups.core.member_checks import Committer
+from odradek.broker.log.core.check_budget import TakesLong
 from odradek.model.topology import TopicPartition
 from odradek.protocol.api_keys import ApiKey
 from odradek.protocol.messages.offset_commit import (
@@ -34,6 +36,8 @@ def offset_commit(request: OffsetCommitRequest, ctx: RequestContext) -> OffsetCo
     known = {tp: each for tp, each in commits.items() if tp not in refused and image.partition(tp) is not None}
     if not known:
         return _response(request, refused, {})
+    if ctx.version == 0:
+        return _response(request, refused, _commit_to_zookeeper(request.group_id, known, ctx))
     try:
         ctx.broker.groups.offsets.commit(
             request.group_id,
@@ -44,6 +48,22 @@ def offset_commit(request: OffsetCommitRequest, ctx: RequestContext) -> OffsetCo
     except KafkaError as error:
         return _response(request, refused, dict.fromkeys(known, error.code))
     return LATER
+
+
+def _commit_to_zookeeper(
+    group_id: str, commits: dict[TopicPartition, CommittedOffset], ctx: RequestContext
+) -> dict[TopicPartition, ErrorCode]:
+    """Raises TakesLong on a network thread. Metadata is checked, and lost."""
+    if not ctx.may_block:
+        raise TakesLong
+    length_max = ctx.broker.config.offset_metadata_max_bytes
+    fitting = {tp: each.offset for tp, each in commits.items() if len(each.metadata) <= length_max}
+    result = ErrorCode.NONE
+    try:
+        ctx.broker.zookeeper_offsets.commit(group_id, fitting)
+    except KafkaError as error:
+        result = error.code
+    return dict.fromkeys(commits, ErrorCode.OFFSET_METADATA_TOO_LARGE) | dict.fromkeys(fitting, result)
 
 
 def _refused(

@@ -2,11 +2,12 @@
 
 Versions 0-9. v0-1 report a group's error at each partition; v2 asks for all by null; v5 leader epochs; v7 may ask for
 stable offsets only: one that is about to change gets UNSTABLE_OFFSET_COMMIT; v8 asks for many groups; v9 names members
-of the newer protocol, which ZooKeeper mode doesn't have. Differs from Kafka: v0 reads what all versions commit; a
-position that many questions of a request ask for is answered at most 10 times.
+of the newer protocol, which ZooKeeper mode doesn't have. v0 is of clients before Kafka 0.8.2, which know no
+coordinator: any broker reads from ZooKeeper what OffsetCommit v0 has written. Differs from Kafka: a position that many
+questions of a request ask for is answered at most 10 times.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from itertools import groupby
 
 from odradek.base.errors import ErrorCode, KafkaError
@@ -16,6 +17,7 @@ from odradek.broker.api.registry import handles
 from odradek.broker.api.repetitions import Repetitions
 from odradek.broker.coordinator.groups.core.group_records import CommittedOffset
 from odradek.broker.coordinator.groups.group_offsets import UNSTABLE
+from odradek.broker.log.core.check_budget import TakesLong
 from odradek.model.acls import AclOperation, ResourceType
 from odradek.model.topology import TopicPartition
 from odradek.protocol.api_keys import ApiKey
@@ -37,6 +39,8 @@ Found = dict[TopicPartition, CommittedOffset | None]
 _NOTHING = CommittedOffset(-1, -1, "", -1)
 _DENIED = CommittedOffset(-1, -1, "", -1)
 """The offset of a topic that the principal may not describe; recognized by identity."""
+_UNKNOWN = CommittedOffset(-1, -1, "", -1)
+"""No offset in ZooKeeper, or no such partition; recognized by identity."""
 
 
 @handles(ApiKey.OFFSET_FETCH, versions="0-9", may_block=False)
@@ -49,7 +53,10 @@ def offset_fetch(request: OffsetFetchRequest, ctx: RequestContext) -> OffsetFetc
     asked = _partitions(request.topics)
     found: Found = dict.fromkeys(asked or ())
     try:
-        found = _committed(request.group_id, asked, ctx, stable=request.require_stable)
+        if ctx.version == 0:
+            found = _from_zookeeper(request.group_id, asked or [], ctx)
+        else:
+            found = _committed(request.group_id, asked, ctx, stable=request.require_stable)
     except KafkaError as refusal:
         error = refusal.code
         if ctx.version >= 2:
@@ -121,6 +128,20 @@ def _committed(group_id: str, asked: list[TopicPartition] | None, ctx: RequestCo
     return {**found, **{tp: _DENIED for tp in asked if tp.topic in denied}}
 
 
+def _from_zookeeper(group_id: str, asked: Collection[TopicPartition], ctx: RequestContext) -> Found:
+    """Raises TakesLong on a network thread."""
+    if not ctx.may_block:
+        raise TakesLong
+    if not authorized(ctx, AclOperation.DESCRIBE, ResourceType.GROUP, group_id):
+        raise KafkaError(ErrorCode.GROUP_AUTHORIZATION_FAILED)
+    denied = denied_topics(ctx, AclOperation.DESCRIBE, dict.fromkeys(tp.topic for tp in asked))
+    image = ctx.broker.metadata.image
+    known = {tp for tp in asked if tp.topic not in denied and image.partition(tp) is not None}
+    offsets = ctx.broker.zookeeper_offsets.committed(group_id, known) if known else {}
+    found: Found = {tp: CommittedOffset(offset, -1, "", -1) for tp, offset in offsets.items()}
+    return {tp: _DENIED if tp.topic in denied else found.get(tp, _UNKNOWN) for tp in asked}
+
+
 def _topics(found: Found, error: ErrorCode) -> list[OffsetFetchResponseTopic]:
     return [
         OffsetFetchResponseTopic(
@@ -148,4 +169,6 @@ def _by_topic(found: Found) -> Iterable[tuple[str, list[tuple[int, CommittedOffs
 def _error(committed: CommittedOffset) -> ErrorCode:
     if committed is _DENIED:
         return ErrorCode.TOPIC_AUTHORIZATION_FAILED
+    if committed is _UNKNOWN:
+        return ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     return ErrorCode.UNSTABLE_OFFSET_COMMIT if committed is UNSTABLE else ErrorCode.NONE

@@ -8,6 +8,7 @@ Reading accepts the older versions that a long-lived tree may hold. Pure functio
 from odradek.broker.zk.znodes.brokers import BrokerIds, BrokerRegistration, BrokerSequence, endpoint_text
 from odradek.broker.zk.znodes.cluster import ClusterId, Controller, ControllerEpoch, ProducerIdBlock, ProducerIds
 from odradek.broker.zk.znodes.configs import CONFIG_TYPES, DEFAULT_ENTITY, EntityConfig
+from odradek.broker.zk.znodes.consumers import ConsumerOffset
 from odradek.broker.zk.znodes.notices import ConfigChanges, IsrChanges, LogDirFailures
 from odradek.broker.zk.znodes.reading import CorruptZnode
 from odradek.broker.zk.znodes.requests import DeletedTopic, PreferredElection, Reassignments
@@ -22,6 +23,7 @@ __all__ = [
     "BrokerSequence",
     "ClusterId",
     "ConfigChanges",
+    "ConsumerOffset",
     "Controller",
     "ControllerEpoch",
     "CorruptZnode",
