@@ -107,11 +107,14 @@ def test_pages_name_functions_that_there_are() -> None:
 
 
 def test_pages_name_tests_that_there_are() -> None:
-    """`test_kip_279_…` stands for all that begin so. docs/clients.md names tests of clients."""
+    """`test_kip_279_…` stands for all that begin so, `…_9666` for all that end so. docs/clients.md names tests of
+    clients."""
     for page in (page for page in PAGES if page.name != "clients.md"):
         for name, more in re.findall(r"`(?:[\w/]*/)?(test_\w+)(?:\.py)?(…?)`", page.read_text()):
             there = any(test.startswith(name) for test in names_in_tests()) if more else name in names_in_tests()
             assert there, f"{page.name}: {name}"
+        for end in re.findall(r"`…(\w+_\d+)`", page.read_text()):
+            assert any(test.endswith(end) for test in names_in_tests()), f"{page.name}: {end}"
 
 
 def test_the_index_of_decisions_is_complete() -> None:
