@@ -171,7 +171,6 @@ def test_frames_cut_short(broker: OwnBroker) -> None:
 MALFORMED = {
     "nothing": b"",
     "half a header": b"\x00\x03\x00",
-    "a client id that is no UTF-8": struct.pack(">hhih", ApiKey.METADATA, 1, 1, 2) + b"\xff\xfe" + bytes(4),
     "a client id longer than its frame": struct.pack(">hhih", ApiKey.METADATA, 1, 1, 32_000),
     "an array of 2^31-1": header(ApiKey.METADATA, 1) + struct.pack(">i", 2**31 - 1),
     "a compact array of 2^32-2": header(ApiKey.METADATA, 9) + b"\x00\xff\xff\xff\xff\x0f",

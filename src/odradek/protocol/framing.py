@@ -15,7 +15,14 @@ from odradek.protocol.api_keys import APIS, ApiKey
 from odradek.protocol.decoding_steps import HEADER_STEPS_MAX, RESPONSE_STEPS_MAX, STEPS_MAX
 from odradek.protocol.messages import request_header
 from odradek.protocol.messages.response_header import ResponseHeader
-from odradek.protocol.primitives import EncodeError, ProtocolError, Splices, bad_length, skip_tagged_fields
+from odradek.protocol.primitives import (
+    STRING_LENGTH_MAX,
+    EncodeError,
+    ProtocolError,
+    Splices,
+    bad_length,
+    skip_tagged_fields,
+)
 from odradek.protocol.schema import Decoder, Request, Response
 
 _FIXED_HEADER = Struct(">hhi")
@@ -23,6 +30,7 @@ _CLIENT_ID_LENGTH = Struct(">h")
 _INT32 = Struct(">i")
 _LENGTH_AND_CORRELATION = Struct(">ii")
 
+_REPLACEMENT_BYTES = 3  # U+FFFD in UTF-8
 _VERSIONS_MAX = 32
 _header_versions = bytearray(128 * _VERSIONS_MAX)
 """Header versions of APIs and versions that have been asked for, 0 for others; for the compiled inner loop."""
@@ -68,14 +76,21 @@ def parse_request_header(frame: memoryview) -> RequestHeader:
         pos = 10 + length if length > 0 else 10
         if pos > len(frame):
             raise bad_length("a client id", length, len(frame) - 10)
-        client_id = None if length < 0 else str(frame[10:pos], "utf-8")
+        client_id = None if length < 0 else _client_id(frame[10:pos])
         if header_version == 2:
             pos = pos + 1 if frame[pos] == 0 else skip_tagged_fields(frame, pos, HEADER_STEPS_MAX)[0]
     except (struct_error, IndexError):
         raise ProtocolError("a request header ends too early") from None
-    except UnicodeDecodeError:
-        raise ProtocolError("a client id is not UTF-8") from None
     return RequestHeader(key, version, correlation_id, client_id, pos)
+
+
+def _client_id(encoded: memoryview) -> str:
+    """Decode a client id. What is not UTF-8, as in settings in Latin-1, becomes U+FFFD, as in Kafka; of such an id, as
+    much is kept as fits into an answer."""
+    try:
+        return str(encoded, "utf-8")
+    except UnicodeDecodeError:
+        return str(encoded[: STRING_LENGTH_MAX // _REPLACEMENT_BYTES], "utf-8", "replace")
 
 
 @lru_cache(maxsize=1024)

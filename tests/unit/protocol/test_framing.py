@@ -21,7 +21,7 @@ from odradek.protocol.messages.api_versions import ApiVersion, ApiVersionsReques
 from odradek.protocol.messages.controlled_shutdown import ControlledShutdownRequest
 from odradek.protocol.messages.fetch import FetchableTopicResponse, FetchResponse, PartitionData
 from odradek.protocol.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
-from odradek.protocol.primitives import EncodeError, ProtocolError
+from odradek.protocol.primitives import STRING_LENGTH_MAX, EncodeError, ProtocolError
 
 
 @pytest.fixture
@@ -72,9 +72,14 @@ def test_broken_headers(frame: bytes) -> None:
         parse_request_header(memoryview(frame))
 
 
-def test_a_client_id_that_is_not_text() -> None:
-    with pytest.raises(ProtocolError, match="UTF-8"):
-        parse_request_header(memoryview(struct.pack(">hhih2s", 18, 0, 1, 2, b"\xc3\x28")))
+@pytest.mark.parametrize(
+    ("encoded", "client_id"),
+    [(b"\xc3\x28", "\ufffd("), (b"caf\xe9", "caf\ufffd"), (b"\xff" * 32_767, "\ufffd" * 10_922)],
+)
+def test_a_client_id_that_is_not_utf_8(encoded: bytes, client_id: str) -> None:
+    frame = memoryview(struct.pack(">hhih", 18, 0, 1, len(encoded)) + encoded + b"body")
+    assert parse_request_header(frame) == (18, 0, 1, client_id, 10 + len(encoded))
+    assert len(client_id.encode()) <= STRING_LENGTH_MAX
 
 
 @pytest.mark.parametrize(("version", "header_size"), [(3, 4), (4, 5)])

@@ -15,15 +15,19 @@ from odradek.protocol.messages.describe_cluster import (
     DescribeClusterResponse,
 )
 
-BROKERS = 1
+BROKERS, CONTROLLERS = 1, 2
 
 
 @handles(ApiKey.DESCRIBE_CLUSTER, versions="0-1", may_block=False)
 def describe_cluster(request: DescribeClusterRequest, ctx: RequestContext) -> DescribeClusterResponse:
     if ctx.version >= 1 and request.endpoint_type != BROKERS:
         return DescribeClusterResponse(
-            error_code=ErrorCode.UNSUPPORTED_ENDPOINT_TYPE,
-            error_message="This cluster has brokers only: ZooKeeper keeps its metadata.",
+            error_code=(
+                ErrorCode.MISMATCHED_ENDPOINT_TYPE
+                if request.endpoint_type == CONTROLLERS
+                else ErrorCode.UNSUPPORTED_ENDPOINT_TYPE
+            ),
+            error_message="This is a broker. The cluster has brokers only: ZooKeeper keeps its metadata.",
         )
     image = ctx.broker.metadata.image
     return DescribeClusterResponse(

@@ -31,6 +31,8 @@ from odradek.protocol.messages.describe_configs import (
     DescribeConfigsSynonym,
 )
 
+_UNKNOWN_TYPE = "The request has a resource whose type can't be described."
+
 
 @handles(ApiKey.DESCRIBE_CONFIGS, versions="0-4", may_block=True)
 def describe_configs(request: DescribeConfigsRequest, ctx: RequestContext) -> DescribeConfigsResponse:
@@ -41,7 +43,9 @@ def describe_configs(request: DescribeConfigsRequest, ctx: RequestContext) -> De
     repetitions = Repetitions()
     return DescribeConfigsResponse(
         results=[
-            _describe(ctx, topics, resource, request) if known else _failed(resource, ErrorCode.INVALID_REQUEST, None)
+            _describe(ctx, topics, resource, request)
+            if known
+            else _failed(resource, ErrorCode.INVALID_REQUEST, _UNKNOWN_TYPE)
             for resource in request.resources
             if repetitions.may_answer(_question(resource))
         ]

@@ -21,6 +21,8 @@ def leave_group(request: LeaveGroupRequest, ctx: RequestContext) -> LeaveGroupRe
     try:
         if ctx.version < 3:
             return LeaveGroupResponse(error_code=leave(request.group_id, request.member_id, None))
+        if not request.members:
+            leave(request.group_id, "", None)  # raises what is wrong with the group
         return LeaveGroupResponse(
             members=[
                 MemberResponse(

@@ -28,7 +28,7 @@ def list_transactions(request: ListTransactionsRequest, ctx: RequestContext) -> 
     states = {STATES_BY_LABEL[label] for label in request.state_filters if label in STATES_BY_LABEL}
     ids, began_before_ms = set(request.producer_id_filters), ctx.broker.clock.now_ms() - request.duration_filter
     return ListTransactionsResponse(
-        unknown_state_filters=[label for label in request.state_filters if label not in STATES_BY_LABEL],
+        unknown_state_filters=[label for label in dict.fromkeys(request.state_filters) if label not in STATES_BY_LABEL],
         transaction_states=[
             TransactionState(
                 transactional_id=each.transactional_id,
