@@ -181,11 +181,13 @@ class AclFilter:
 
 
 def canonical_host(host: str) -> str:
-    """One spelling per address: `::1` and Java's `0:0:0:0:0:0:0:1` are the same. Other texts stay."""
+    """One spelling per address: `::1` and Java's `0:0:0:0:0:0:0:1` are the same, and so are `10.0.0.7` and
+    `::ffff:10.0.0.7`. Other texts stay."""
     try:
-        return str(ip_address(host))
+        address = ip_address(host)
     except ValueError:
         return host
+    return str((address.ipv4_mapped if address.version == 6 else None) or address)
 
 
 def operation_bits(operations: Iterable[AclOperation]) -> int:

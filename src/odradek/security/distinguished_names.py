@@ -28,6 +28,7 @@ _SPECIAL, _BLANKS = frozenset(',=+<>#;"\\'), " \r"
 _VERSION, _SUBJECT = 0xA0, 4
 _RULE = r"(DEFAULT)|RULE:((?:\\.|[^\\/])*)/((?:\\.|[^\\/])*)/([LU]?)"
 _RULES_MAX = 100
+_NAME_CHARS_MAX = 1024  # a pattern may take a time that is a power of the name's length
 
 
 class NoMatchingRule(Exception):
@@ -119,6 +120,9 @@ class PrincipalMapper:
         self._rules = _parse(rules.strip() or "DEFAULT")
 
     def name_of(self, subject: str) -> str:
+        """NoMatchingRule refuses the client."""
+        if len(subject) > _NAME_CHARS_MAX:
+            raise NoMatchingRule(f"the subject has more than {_NAME_CHARS_MAX} characters: {subject[:80]}")
         for rule in self._rules:
             name = rule.apply(subject)
             if name is not None:

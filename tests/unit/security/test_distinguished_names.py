@@ -106,6 +106,13 @@ def test_a_name_without_a_rule_is_refused() -> None:
         PrincipalMapper("RULE:^CN=nobody$/x/").name_of("CN=Alice")
 
 
+def test_a_name_that_would_keep_a_pattern_busy_is_refused() -> None:
+    mapper = PrincipalMapper("RULE:^CN=(.*?),OU=(.*?),O=(.*?)$/$1/,DEFAULT")
+    assert mapper.name_of("CN=" + "a" * 1000) == "CN=" + "a" * 1000
+    with pytest.raises(NoMatchingRule):
+        mapper.name_of("CN=" + ",OU=" * 400)
+
+
 @pytest.mark.parametrize("rules", ["RULE", "RULE:abc", "RULE:a/b", "DEFAULT/L", "RULE:(/x/", "RULE:a/b/X"])
 def test_rules_that_can_not_be_read(rules: str) -> None:
     with pytest.raises(ConfigError, match=r"ssl\.principal\.mapping\.rules"):

@@ -85,24 +85,23 @@ class SaslGate:
         if key == ApiKey.SASL_HANDSHAKE:
             self._decode(request, session, key, ApiKey.SASL_HANDSHAKE)
             return True
-        if key == ApiKey.API_VERSIONS:
-            return self._pass_versions(request, session)
         if state is SaslState.AUTHENTICATED:
             if not session.is_expired:
                 return None
             self._expired += 1
             request.close_connection("its session has expired, and the client did not re-authenticate")
             return True
+        if key == ApiKey.API_VERSIONS:
+            return self._pass_versions(request, session)
         request.close_connection(f"request {key} before authentication")
         return True
 
     def _pass_versions(self, request: InboundRequest, session: SaslSession) -> bool | None:
         """Let ApiVersions pass, but not without end for a client that doesn't log in."""
-        if session.state is not SaslState.AUTHENTICATED:
-            session.versions_asked += 1
-            if session.versions_asked > _VERSIONS_ASKED_MAX:
-                request.close_connection("ApiVersions again and again before authentication")
-                return True
+        session.versions_asked += 1
+        if session.versions_asked > _VERSIONS_ASKED_MAX:
+            request.close_connection("ApiVersions again and again before authentication")
+            return True
         return None
 
     def _take_token(self, request: InboundRequest, session: SaslSession, key: int, *, may_block: bool) -> bool:

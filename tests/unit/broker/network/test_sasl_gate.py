@@ -367,6 +367,15 @@ def test_a_session_ends_unless_the_client_authenticates_again(served_for_a_while
     assert counts == [2, 1, 0, 1]
 
 
+def test_an_expired_session_is_not_asked_for_its_versions(served_for_a_while: Served) -> None:
+    served = served_for_a_while
+    client = served.connect()
+    client.log_in()
+    served.clock.shift_ms = 100_000
+    client.send_frame(struct.pack(">hhih", ApiKey.API_VERSIONS, 0, 1, -1))
+    assert client.is_closed()
+
+
 def test_nobody_becomes_another_by_authenticating_again(served_for_a_while: Served) -> None:
     served = served_for_a_while
     client, switching = served.connect(), served.connect()

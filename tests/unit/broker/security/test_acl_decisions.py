@@ -96,6 +96,7 @@ def test_a_denial_from_one_host_is_for_that_host() -> None:
 def test_addresses_are_the_same_in_every_spelling() -> None:
     assert may(index(acl(host="0:0:0:0:0:0:0:1")), host="::1")
     assert not may(index(acl(), acl(permission=DENY, host="::1")), host="0:0:0:0:0:0:0:1")
+    assert not may(index(acl(), acl(permission=DENY, host="::ffff:10.0.0.7")), host="10.0.0.7")
 
 
 @pytest.mark.parametrize("operation", [READ, WRITE, AclOperation.DELETE, AclOperation.ALTER, DESCRIBE, ALL])
