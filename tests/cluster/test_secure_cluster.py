@@ -23,6 +23,8 @@ from odradek.base.config.properties import format_properties, parse_properties
 from odradek.base.errors import FatalError
 from odradek.client.broker_client import BrokerClient, ConnectionFailed
 from odradek.client.client_security import AuthenticationRefused, ClientSecurity
+from odradek.client.cluster_client import ClusterClient
+from odradek.client.scram_admin import NewPassword, alter_credentials
 from odradek.local.cluster_processes import LocalCluster
 from odradek.local.server_process import serves
 from odradek.protocol.messages.metadata import MetadataRequest
@@ -33,6 +35,8 @@ from waiting import eventually
 
 from .conftest import unused_name
 from .own_broker import run_odradek
+
+SCRAM = "SCRAM-SHA-512"
 
 
 def librdkafka(file: Path) -> dict[str, str | int]:
@@ -313,12 +317,13 @@ def _restart_each(
             eventually(partial(serves, broker.address, security))
 
 
-def _client_security(authority: Path) -> ClientSecurity:
+def _client_security(authority: Path, mechanism: str = "PLAIN") -> ClientSecurity:
+    module = PLAIN_MODULE if mechanism == "PLAIN" else SCRAM_MODULE
     return ClientSecurity(
         {
             "security.protocol": "SASL_SSL",
-            "sasl.mechanism": "PLAIN",
-            "sasl.jaas.config": f'{PLAIN_MODULE} required username="alice" password="y";',
+            "sasl.mechanism": mechanism,
+            "sasl.jaas.config": f'{module} required username="alice" password="y";',
             "ssl.truststore.type": "PEM",
             "ssl.truststore.location": str(authority),
         }
@@ -326,7 +331,8 @@ def _client_security(authority: Path) -> ClientSecurity:
 
 
 @pytest.mark.soak
-def test_from_plaintext_to_sasl_ssl_by_rolling_restarts_under_load(tmp_path: Path) -> None:
+@pytest.mark.timeout(900)
+def test_from_plaintext_to_sasl_ssl_and_to_another_mechanism_by_rolling_restarts_under_load(tmp_path: Path) -> None:
     authority = new_authority("test CA", 2)
     host = issue(authority, "broker", ["127.0.0.1"], 2)
     (tmp_path / "ca.pem").write_bytes(authority.certificate)
@@ -354,6 +360,15 @@ def test_from_plaintext_to_sasl_ssl_by_rolling_restarts_under_load(tmp_path: Pat
         properties["listeners"] = properties["listeners"].partition(",")[2]
         properties |= {"authorizer.class.name": AUTHORIZER, "super.users": "User:b;User:alice"}
 
+    def with_another_mechanism(properties: dict[str, str]) -> None:
+        properties["sasl.enabled.mechanisms"] = f"PLAIN,{SCRAM}"
+        login = f'{SCRAM_MODULE} required username="b" password="x";'
+        properties["listener.name.sasl_ssl.scram-sha-512.sasl.jaas.config"] = login
+
+    def without_the_first(properties: dict[str, str]) -> None:
+        properties["sasl.enabled.mechanisms"] = SCRAM
+        del properties["listener.name.sasl_ssl.plain.sasl.jaas.config"]
+
     cluster = OdradekCluster(tmp_path / "rolling", brokers=3)
     try:
         cluster.start_all()
@@ -369,12 +384,28 @@ def test_from_plaintext_to_sasl_ssl_by_rolling_restarts_under_load(tmp_path: Pat
             _restart_each(cluster, lambda properties: properties.update({"security.inter.broker.protocol": "SASL_SSL"}))
             loads.append(_Load({"bootstrap.servers": secured, **alice}, 10_000_000))
             loads[0].stop()
-            _restart_each(cluster, without_plaintext, _client_security(tmp_path / "ca.pem"))
+            security = _client_security(tmp_path / "ca.pem")
+            _restart_each(cluster, without_plaintext, security)
+            with ClusterClient(secured, security=security) as client:
+                for user, password in (("b", "x"), ("alice", "y")):
+                    alter_credentials(client, user, [NewPassword(SCRAM, password)])
+            _restart_each(cluster, with_another_mechanism, security)
+            _restart_each(
+                cluster,
+                lambda properties: properties.update({"sasl.mechanism.inter.broker.protocol": SCRAM}),
+                security,
+            )
+            alice["sasl.mechanism"] = SCRAM
+            loads.append(_Load({"bootstrap.servers": secured, **alice}, 20_000_000))
+            loads[1].stop()
+            _restart_each(cluster, without_the_first, _client_security(tmp_path / "ca.pem", SCRAM))
         finally:
             for load in loads:
                 load.stop()
         with pytest.raises(ConnectionFailed):
             BrokerClient("127.0.0.1", int(bootstrap.rpartition(":")[2]))
+        with pytest.raises((ConnectionFailed, AuthenticationRefused)):
+            BrokerClient("127.0.0.1", int(secured.rpartition(":")[2]), security=_client_security(tmp_path / "ca.pem"))
         consumer = Consumer({"bootstrap.servers": secured, **alice, "group.id": "g", "log_level": 0})
         consumer.assign([TopicPartition("t", partition, 0) for partition in range(3)])
         acknowledged = sorted(number for load in loads for number in load.acknowledged)
@@ -382,7 +413,7 @@ def test_from_plaintext_to_sasl_ssl_by_rolling_restarts_under_load(tmp_path: Pat
         while len(found) < len(acknowledged) and (messages := consumer.consume(1000, 20)):
             found += [int(message.value() or b"") for message in messages]
         consumer.close()
-        assert [load.errors for load in loads] == [[], []]
+        assert [load.errors for load in loads] == [[], [], []]
         assert sorted(found) == acknowledged
     finally:
         cluster.stop_all()
