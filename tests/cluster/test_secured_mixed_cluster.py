@@ -4,9 +4,11 @@ Brokers of either kind log in to each other and follow each other; users and rig
 the other; a broker of each kind dies, and nothing that was acknowledged is lost.
 """
 
+import re
 from collections.abc import Iterator
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -19,7 +21,7 @@ from chaos.clients import await_condition
 from kafka_tools import KafkaTools
 from odradek.base.config.properties import format_properties
 from odradek.client.broker_client import ConnectionFailed
-from odradek.client.client_security import ClientSecurity
+from odradek.client.client_security import AuthenticationRefused, ClientSecurity
 from odradek.client.cluster_client import ClusterClient
 from odradek.local.server_process import ServerProcess, odradek_command, serves
 from odradek.local.zookeeper_server import free_port
@@ -82,9 +84,19 @@ class Mixed:
         except ConnectionFailed:
             return set()
 
-    def run(self, tool: str, *words: object) -> None:
+    def run(self, tool: str, *words: object) -> str:
         done = self.tools.run(tool, *words)
         assert done.status == 0, done.text
+        return done.text
+
+    def accepts_token(self, token_id: str, secret: str, broker: int) -> bool:
+        """Whether this broker lets the token's owner in."""
+        login = f'{SCRAM_MODULE} required username="{token_id}" password="{secret}" tokenauth="true";'
+        settings = ClientSecurity({**self.settings("alice"), "sasl.jaas.config": login})
+        try:
+            return serves(("localhost", self.ports[broker]), settings)
+        except AuthenticationRefused:
+            return False
 
 
 @pytest.fixture
@@ -116,6 +128,7 @@ def mixed(tmp_path: Path, zookeeper: str, kafka_lib: Path, kafka_tools: KafkaToo
             "ssl.truststore.location": str(tmp_path / "ca.pem"),
             "authorizer.class.name": "kafka.security.authorizer.AclAuthorizer",
             "super.users": "User:broker",
+            "delegation.token.secret.key": "key of tokens",
             "min.insync.replicas": "2",
             "offsets.topic.replication.factor": "3",
             "offsets.topic.num.partitions": "3",
@@ -201,6 +214,13 @@ def test_users_rights_and_records_of_either_kind(mixed: Mixed) -> None:
     mixed.run("kafka.admin.AclCommand", *at_kafka, *admin, *allow, "--producer")
     mixed.run("kafka.admin.AclCommand", *at_ours, *admin, *allow, "--consumer", "--group", "readers")
     assert await_condition(lambda: mixed.isr_sizes() == {3}, PATIENCE_S)
+
+    for made_at in (at_kafka, at_ours):
+        command = (*made_at, "--command-config", mixed.file("alice"), "--create", "--max-life-time-period", "-1")
+        created = mixed.run("org.apache.kafka.tools.DelegationTokenCommand", *command)
+        token_id, secret = re.findall(r"(?m)^(\S+)\s+(\S+==)\s+User:alice", created)[0]
+        for broker in (KAFKA, OURS):
+            assert await_condition(partial(mixed.accepts_token, token_id, secret, broker), PATIENCE_S)
 
     numbers = Numbers(mixed)
     numbers.write(600)
