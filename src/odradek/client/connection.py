@@ -144,10 +144,13 @@ class Connection:
 
     def _receive_into(self, buffer: bytearray) -> memoryview:
         """One call for a small frame, two for a large one."""
-        received = self._fill(memoryview(buffer), 0, _SIZE.size)
+        view = memoryview(buffer)
+        received = self._fill(view, 0, _SIZE.size)
         (size,) = _SIZE.unpack_from(buffer)
-        self._check_size(size)
         end = _SIZE.size + size
+        if received == end:  # the whole frame, as it nearly always is
+            return view[_SIZE.size : end]
+        self._check_size(size)
         if received > end:
             raise ConnectionFailed(f"{self.address} sends more than was asked for")
         if end > len(buffer):

@@ -155,6 +155,8 @@ static void patch_batch(const Py_buffer *data, int64_t base_offset, int64_t lead
 #include "produce_messages.h"
 #include "produce_batches.h"
 #include "fetch_response.h"
+#include "message_encoder.h"
+#include "fetched_batches.h"
 
 /* NULL without an exception becomes None, and so does a failure that the twin will meet too. */
 static PyObject *answer_or_none(PyObject *answer) {
@@ -326,6 +328,17 @@ static PyObject *py_sound_batches(PyObject *self, PyObject *const *args, Py_ssiz
     return found;
 }
 
+/* fetched_run((Run, BatchInfo), data, next_offset, segment_bytes) */
+static PyObject *py_fetched_run(PyObject *self, PyObject *const *args, Py_ssize_t count) {
+    int64_t next_offset, segment_bytes;
+    Py_buffer data;
+    if (!has_arguments(count, 4) || !has_items(args[0], FETCHED_TYPES) || !as_int64(args[2], &next_offset)) return NULL;
+    if (!as_int64(args[3], &segment_bytes) || !begin_read(args[1], &data)) return NULL;
+    PyObject *run = data.len > GIL_BYTES_MAX ? NULL : fetched_run(args[0], args[1], &data, next_offset, segment_bytes);
+    PyBuffer_Release(&data);
+    return answer_or_none(run);
+}
+
 /* count_records(data, expected) */
 static PyObject *py_count_records(PyObject *self, PyObject *const *args, Py_ssize_t count) {
     int64_t expected, steps = 0;
@@ -490,6 +503,21 @@ static PyObject *py_fetch_response(PyObject *self, PyObject *const *args, Py_ssi
     return answer_or_none(frame);
 }
 
+/* encode(encoder, (UUID, FileSlice), message, bytes, splices): whether it was done */
+static PyObject *py_encode(PyObject *self, PyObject *const *args, Py_ssize_t count) {
+    if (!has_arguments(count, 5) || !has_items(args[1], ENCODED_TYPES)) return NULL;
+    const Layout *layout = PyCapsule_GetPointer(args[0], LAYOUT);
+    if (layout == NULL) return NULL;
+    if (!PyByteArray_Check(args[3]) || !PyList_Check(args[4])) Py_RETURN_FALSE;
+    Encoder encoder = {{NULL, 0, 0}, PyTuple_GetItem(args[1], 0), PyTuple_GetItem(args[1], 1), args[4], 0};
+    Py_ssize_t splices = PyList_Size(args[4]);
+    if (encode_message(&encoder, layout, args[2], args[3])) Py_RETURN_TRUE;
+    if (PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_MemoryError)) return NULL;
+    PyErr_Clear();
+    if (PyList_SetSlice(args[4], splices, PyList_Size(args[4]), NULL) < 0) return NULL;
+    Py_RETURN_FALSE;
+}
+
 #define FUNCTION(name) {#name, (PyCFunction)(void (*)(void))py_##name, METH_FASTCALL, NULL}
 
 static PyMethodDef functions[] = {
@@ -499,6 +527,7 @@ static PyMethodDef functions[] = {
     FUNCTION(request_header), FUNCTION(survey_batches), FUNCTION(produce_response),
     FUNCTION(flat_batches),  FUNCTION(place_next),    FUNCTION(fetch_response), FUNCTION(new_buffer),
     FUNCTION(keep_freed_memory), FUNCTION(find_records), FUNCTION(find_headers), FUNCTION(gather_pieces),
+    FUNCTION(encode),        FUNCTION(fetched_run),
     {NULL, NULL, 0, NULL},
 };
 
@@ -514,6 +543,7 @@ PyMODINIT_FUNC PyInit__inner_loop(void) {
     new_tuple = (newfunc)PyType_GetSlot(&PyTuple_Type, Py_tp_new);
     new_object = (newfunc)PyType_GetSlot(&PyBaseObject_Type, Py_tp_new);
     set_slot = (descrsetfunc)PyType_GetSlot(&PyMemberDescr_Type, Py_tp_descr_set);
+    get_slot = (descrgetfunc)PyType_GetSlot(&PyMemberDescr_Type, Py_tp_descr_get);
     no_arguments = PyTuple_New(0);
     if (!intern_names() || !intern_fetch_names()) return NULL;
     PyObject *module = PyModule_Create(&definition);

@@ -65,6 +65,12 @@ class InnerLoop(Protocol):
         """`placement.place` for one batch that keeps its timestamp and is its producer's next: a Placed. With None
         nothing is patched. `types` is `placement.PLACED_TYPES`."""
 
+    def fetched_run(
+        self, types: tuple[type[T], type[tuple[Any, ...]]], data: Buffer, next_offset: int, segment_bytes: int, /
+    ) -> T | None:
+        """`replicated.split_into_runs` for up to a megabyte of batches that are one run without a gap: the Run. Types
+        are Run and BatchInfo."""
+
     def count_records(self, data: Buffer, expected: int, /) -> int:
         """`record_walk.count_records`: the steps to charge, or -1."""
 
@@ -85,12 +91,19 @@ class InnerLoop(Protocol):
         """
 
     def make_decoder(self, layout: tuple[object, ...], /) -> object:
-        """A decoder of one message at one version; `protocol.compiled_decoder` has the layouts."""
+        """A decoder of one message at one version; `protocol.compiled_decoder` has the layouts. Or an encoder;
+        `protocol.compiled_encoder` has those."""
 
     def decode(
         self, decoder: object, uuid_of: Callable[[bytes], object], data: memoryview, pos: int, steps: int, /
     ) -> tuple[Any, int] | None:
         """The function that `protocol.decoder_writer` writes: the message, and the position after it."""
+
+    def encode(
+        self, encoder: object, types: tuple[type, type], message: object, out: bytearray, splices: list[Any], /
+    ) -> bool:
+        """The function that `protocol.encoder_writer` writes, or False, with nothing appended. Types are UUID and
+        FileSlice."""
 
     def request_header(self, header_type: type[T], header_versions: Buffer, frame: memoryview, /) -> T | None:
         """`framing.parse_request_header`, of an API and version that are in the table: at key * 32 + version its header

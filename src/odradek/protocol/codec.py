@@ -10,14 +10,14 @@ In the generated code `o0` is the message, `o1` the struct or element inside it,
 
 from typing import Any
 
-from odradek.protocol.compiled_decoder import faster
+from odradek.protocol import compiled_decoder, compiled_encoder
 from odradek.protocol.decoder_writer import DecoderWriter
 from odradek.protocol.encoder_writer import EncoderWriter
 
 
 def make_decoder(message: Any, version: int, flexible: bool) -> Any:
     writer = DecoderWriter(message, version, flexible)
-    return faster(writer.compile("decode"), writer, message)
+    return compiled_decoder.faster(writer.compile("decode"), writer, message)
 
 
 def python_decoder(message: Any, version: int) -> Any:
@@ -26,7 +26,13 @@ def python_decoder(message: Any, version: int) -> Any:
 
 
 def make_encoder(message: Any, version: int, flexible: bool) -> Any:
-    return EncoderWriter(message, version, flexible).compile("encode")
+    writer = EncoderWriter(message, version, flexible)
+    return compiled_encoder.faster(writer.compile("encode"), writer, message)
+
+
+def python_encoder(message: Any, version: int) -> Any:
+    """The encoder without its compiled twin."""
+    return EncoderWriter(message, version, version in message.FLEXIBLE).compile("encode")
 
 
 def decoder_source(message: Any, version: int) -> str:

@@ -6,27 +6,14 @@ decoder leaves to it: every message that is refused.
 
 from collections.abc import Callable
 from types import MemberDescriptorType
-from typing import Any, Final, TypeAlias
+from typing import Any
 
 from odradek.native.load import compiled
 from odradek.protocol.decoder_writer import DecoderWriter
 from odradek.protocol.decoding_steps import STEPS_MAX, element_steps, tag_steps
-from odradek.protocol.fields import FIXED_FORMATS, FRESH, Field, Kind
+from odradek.protocol.fields import FIXED_FORMATS, Field
+from odradek.protocol.layouts import Layout, default_layout, field_layout, slot_of
 from odradek.protocol.primitives import uuid_of
-
-# In the order of `enum Kind` and `enum Default` in native/message_decoder.h.
-_KINDS: Final[tuple[Kind, ...]] = (
-    *FIXED_FORMATS,
-    "uuid",
-    "string",
-    "bytes",
-    "records",
-    "struct",
-    "array",
-)
-_VALUE, _NEW_LIST, _NEW_STRUCT = range(3)
-
-Layout: TypeAlias = tuple[object, ...]
 
 
 def faster(decode: Callable[..., Any], writer: DecoderWriter, message: Any) -> Callable[..., Any]:
@@ -44,8 +31,8 @@ def faster(decode: Callable[..., Any], writer: DecoderWriter, message: Any) -> C
 def layout_of(writer: DecoderWriter, struct: Any) -> Layout:
     """The layout of a struct: its fields in their order, and behind them the tagged ones."""
     tagged = writer.tagged(struct)
-    fields = tuple(_field(writer, _slot(struct, name), field) for name, field in writer.present(struct) + tagged)
-    unset = tuple(_default(_slot(struct, name), field) for name, field in writer.absent(struct) + tagged)
+    fields = tuple(_field(writer, slot_of(struct, name), field) for name, field in writer.present(struct) + tagged)
+    unset = tuple(default_layout(slot_of(struct, name), field) for name, field in writer.absent(struct) + tagged)
     return struct, writer.flexible, tag_steps(writer, struct), len(tagged), fields, unset
 
 
@@ -55,26 +42,5 @@ def _field(writer: DecoderWriter, slot: MemberDescriptorType, field: Field) -> L
         assert field.element is not None
         steps = 0 if field.element in FIXED_FORMATS else element_steps(writer, field)
         size = writer.least_size(field.element, field.struct)
-    return (
-        slot,
-        -1 if field.tag is None else field.tag,
-        _KINDS.index(field.kind),
-        _KINDS.index(field.element or "bool"),
-        writer.version in field.nullable,
-        writer.flexible if field.kind == "array" else writer.is_compact(field),
-        steps,
-        size,
-        None if field.struct is None else layout_of(writer, field.struct),
-    )
-
-
-def _default(slot: MemberDescriptorType, field: Field) -> Layout:
-    if field.default is not FRESH:
-        return slot, _VALUE, field.default
-    return (slot, _NEW_LIST, None) if field.kind == "array" else (slot, _NEW_STRUCT, field.struct)
-
-
-def _slot(struct: Any, name: str) -> MemberDescriptorType:
-    slot = getattr(struct, name)
-    assert isinstance(slot, MemberDescriptorType)
-    return slot
+    inner = None if field.struct is None else layout_of(writer, field.struct)
+    return field_layout(writer, slot, field, inner, steps, size)

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from odradek.base.errors import KafkaError
-from odradek.broker.log.core import batch_filter, validation
+from odradek.broker.log.core import batch_filter, replicated, validation
 from odradek.broker.log.core.check_budget import CheckBudget, TakesLong
 from odradek.broker.log.core.replicated import split_into_runs
 from odradek.broker.log.core.validation import BatchRules, RecordCheck, assign_offsets, check_records
@@ -38,7 +38,7 @@ pytestmark = pytest.mark.skipif(compiled is None, reason="the compiled inner loo
 NOW = 1_700_000_000_000
 DEFAULT_INPUTS, SOAK_INPUTS = 1000, 1_000_000
 DAMAGES = 6
-CALLERS = (record_batch, record_walk, records, validation, batch_filter, scan)
+CALLERS = (record_batch, record_walk, records, validation, batch_filter, replicated, scan)
 RULES = [
     BatchRules(),
     BatchRules(timestamp_type=TimestampType.LOG_APPEND_TIME),

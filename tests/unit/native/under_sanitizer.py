@@ -18,6 +18,7 @@ def main(path: str, inputs: int) -> None:
     sys.path.append(str(Path(__file__).parents[2] / "wire"))
     from test_column_twins import compare as compare_columns
     from test_compiled_decoder import compare as compare_messages
+    from test_compiled_encoder import compare as compare_written
     from test_fetch_twins import compare as compare_fetches
     from test_produce_twins import compare as compare_ends
     from test_twins import compare as compare_batches
@@ -28,6 +29,7 @@ def main(path: str, inputs: int) -> None:
     seed = random.randrange(2**32)
     print(f"seed {seed}: {compare_messages(seed, 5 * inputs)} messages read, batches {compare_batches(seed, inputs)}")
     print(f"{compare_ends(seed, inputs)} headers read, {compare_fetches(seed, inputs)} fetches answered")
+    print(f"{compare_written(seed, 5 * inputs)} messages written")
     print(f"{compare_columns(seed, inputs)} chunks of records read")
 
 

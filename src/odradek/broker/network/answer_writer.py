@@ -8,7 +8,7 @@ from select import EPOLLOUT
 
 from odradek.base.file_slice import Chunk
 from odradek.base.logs import get_logger
-from odradek.broker.network.connection import Connection, ConnectionOwner
+from odradek.broker.network.connection import READABLE, Connection, ConnectionOwner
 from odradek.broker.network.frame_memory import FrameMemory
 from odradek.broker.network.outbox import SliceTruncated
 from odradek.broker.network.placement import HEAVY, LARGE_BYTES
@@ -94,9 +94,11 @@ class AnswerWriter:
                 self._count_large(connection)
             elif connection.large_lately or not self.serves_light:
                 self._count_small(connection)
-            if bool(outbox) != bool(connection.interest & EPOLLOUT):
-                self._set_interest(connection, connection.interest ^ EPOLLOUT)
-            reader.go_on(connection)
+            interest = connection.interest
+            if outbox.unsent_bytes or interest != READABLE or connection.unread or connection.tls is not None:
+                if bool(outbox) != bool(interest & EPOLLOUT):
+                    self._set_interest(connection, interest ^ EPOLLOUT)
+                reader.go_on(connection)
 
     def _count_large(self, connection: Connection) -> None:
         if connection.large_lately < HEAVY:

@@ -37,10 +37,9 @@ class FrameMemory:
         """Return whether the memory set aside for the connection's frame is missing elsewhere."""
         return connection.reserved_bytes > 0 and not self._shared.has_room_for(connection.reserved_bytes)
 
-    def hold(self, connection: "Connection", frames: list[bytearray]) -> None:
-        """Account for complete frames; the last may be the one for which memory was set aside."""
-        for frame in frames:
-            self.held_bytes += len(frame)
+    def hold(self, connection: "Connection", size: int) -> None:
+        """Account for complete frames of this size; the last may be the one for which memory was set aside."""
+        self.held_bytes += size
         if connection.reserved_bytes:
             self.held_bytes -= connection.reserved_bytes
             connection.reserved_bytes = 0

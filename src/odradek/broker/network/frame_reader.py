@@ -69,6 +69,10 @@ class FrameReader:
             if self.expects_large:
                 return self._read_large(scratch)
             end = self.received = self._socket.recv_into(scratch.view)
+            buffer = scratch.buffer
+            if end >= 4 and _SIZE.unpack_from(buffer)[0] == end - 4 <= self.max_size:
+                self.expects_large = end > LARGE_BYTES
+                return [buffer[4:end]]  # one whole frame, as it nearly always is
         else:
             start = len(stub)
             scratch.buffer[:start] = stub
@@ -110,9 +114,6 @@ class FrameReader:
 
     def _cut(self, scratch: Scratch, end: int) -> list[bytearray]:
         buffer = scratch.buffer
-        if end >= 4 and _SIZE.unpack_from(buffer)[0] == end - 4 <= self.max_size:
-            self.expects_large = end > LARGE_BYTES
-            return [buffer[4:end]]  # one whole frame, as it nearly always is
         frames: list[bytearray] = []
         start = 0
         while end - start >= 4:

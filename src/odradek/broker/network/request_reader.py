@@ -96,11 +96,16 @@ class RequestReader:
 
     def read(self, connection: Connection) -> None:
         """Receive once, and begin the requests that are complete."""
-        if not self._may_read(connection):
+        reader = connection.reader
+        if (
+            connection.unread
+            or self.is_draining
+            or not self._may_begin(connection)
+            or not (reader.frame_size <= _SCRATCH_BYTES or self._has_memory(connection))
+        ):
             # Checked here, because mostly nothing comes while reading is not allowed, and that costs nothing.
             self._set_interest(connection, connection.interest & ~READABLE)
             return
-        reader = connection.reader
         try:
             frames = reader.read(self._scratch)
         except BlockingIOError:
@@ -121,14 +126,14 @@ class RequestReader:
         connection.last_active_ns = self.now_ns
         if connection.first_frame_began_ns is not None:
             self._timeouts.read_from(connection, self.now_ns, complete=bool(frames))
-        if frames:
-            self._memory.hold(connection, frames)
-            if len(frames) == 1:  # as it nearly always is; `_may_read` has found that it may begin
-                self.serving = None
-                self._begin_request(connection, frames[0])
-            else:
-                connection.unread.extend(frames)
-                self._begin_unread(connection)
+        if len(frames) == 1:  # as it nearly always is; it was found that it may begin
+            self._memory.hold(connection, len(frames[0]))
+            self.serving = None
+            self._begin_request(connection, frames[0])
+        elif frames:
+            self._memory.hold(connection, sum(map(len, frames)))
+            connection.unread.extend(frames)
+            self._begin_unread(connection)
 
     def go_on(self, connection: Connection) -> None:
         """Continue with a connection that may have waited for its answers, which are sent now."""

@@ -5,6 +5,7 @@ complete an operation at the same time; `force_complete` succeeds for one of the
 operation may take its own locks and may use the purgatory.
 """
 
+import itertools
 import threading
 from abc import abstractmethod
 from collections.abc import Hashable, Iterable
@@ -74,6 +75,9 @@ class Purgatory(Generic[K]):
         self._watched: dict[Hashable, dict[DelayedOperation, None]] = {}
         self.waiting = 0
         """Number of operations that wait; an operation counts before it is asked for the last time."""
+        self.last_event = 0
+        """Number of the last event; each number is stored once, whatever threads have events at the same time."""
+        self._event_numbers = itertools.count(1)
 
     def __len__(self) -> int:
         """Number of operations that wait."""
@@ -87,13 +91,15 @@ class Purgatory(Generic[K]):
         """Complete the operation, or let it wait for its keys and its time. Return whether it is complete."""
         return operation.try_complete() or self.watch(operation, keys)
 
-    def watch(self, operation: DelayedOperation, keys: Iterable[K]) -> bool:
+    def watch(self, operation: DelayedOperation, keys: Iterable[K], since: int | None = None) -> bool:
         """Let an operation wait that could not be completed a moment ago. Answers whether it is complete.
 
         It is asked again after it is watched: an event between the first question and the watching is not missed.
+        `since` is `last_event` from before the first question: if there was none since, it isn't asked.
         """
         self._watch(operation, tuple(dict.fromkeys(keys)))
-        if not operation.try_complete() and not self._reaper.add(operation):
+        is_complete = since != self.last_event and operation.try_complete()
+        if not is_complete and not self._reaper.add(operation):
             operation.expire()
         if not operation.completed:
             return False
@@ -101,8 +107,14 @@ class Purgatory(Generic[K]):
         self.forget(operation)
         return True
 
+    def note_event(self) -> bool:
+        """Count an event, after what it changes; return whether operations may wait for it."""
+        self.last_event = next(self._event_numbers)
+        return self.waiting > 0
+
     def check_and_complete(self, key: K) -> int:
-        """Try to complete the operations that wait for this key; returns how many completed."""
+        """Try to complete the operations that wait for this key, after it has changed; returns how many completed."""
+        self.last_event = next(self._event_numbers)
         if key not in self._watched:
             return 0
         with self._lock:

@@ -152,6 +152,7 @@ class PartitionTable:
         errors: Errors = NO_ERRORS,
         answered: list[TopicPartition] | None = None,
     ) -> list[AppendOutcome] | None:
+        before = self._produces.last_event
         outcomes: list[AppendOutcome] = []
         awaited: list[Awaited] = []
         written: list[TopicPartition] = []
@@ -197,12 +198,12 @@ class PartitionTable:
         if not awaited:
             return outcomes
         delayed = DelayedProduce(timeout_ms, outcomes, awaited, done, refused)
-        self._produces.watch(delayed, delayed.keys)
+        self._produces.watch(delayed, delayed.keys, before)
         return None
 
     def complete_fetches(self, tps: Iterable[TopicPartition]) -> None:
         """Complete the fetches that wait for records of these partitions."""
-        if self._fetches.waiting:
+        if self._fetches.note_event():
             for tp in tps:
                 self._fetches.check_and_complete(tp)
 
@@ -316,6 +317,7 @@ class PartitionTable:
         self, targets: Sequence[FetchTarget], terms: FetchTerms, answer: Callable[[list[FetchOutcome]], None]
     ) -> None:
         """`answer` is called exactly once: now, when enough has arrived, or when the wait is over."""
+        before = self._fetches.last_event
         outcomes = self._reader.read(targets, terms)
 
         def counted_answer(outcomes: list[FetchOutcome]) -> None:
@@ -326,7 +328,7 @@ class PartitionTable:
             counted_answer(outcomes)
             return
         delayed = DelayedFetch(self._reader, targets, terms, counted_answer)
-        self._fetches.watch(delayed, [target.partition for target in targets])
+        self._fetches.watch(delayed, [target.partition for target in targets], before)
 
     def _count_bytes_out(self, outcomes: Iterable[FetchOutcome], *, is_follower: bool) -> None:
         for outcome in outcomes:

@@ -1,8 +1,10 @@
 """Operations wait, are asked, and are completed exactly once."""
 
+import itertools
 import random
 import sys
 import threading
+from collections.abc import Iterator
 
 import pytest
 
@@ -178,3 +180,70 @@ def test_completion_happens_once_however_many_race_for_it():
     assert all(prefer_directory.story in (["complete"], ["complete", "expired"]) for prefer_directory in wishes)
     assert {len(prefer_directory.story) for prefer_directory in wishes} == {1, 2}
     assert (len(purgatory), purgatory.watched_keys, len(reaper)) == (0, 0, 0)
+
+
+def test_without_an_event_since_the_first_question_an_operation_is_not_asked_again(purgatory):
+    quiet, late, before = Wish(), Wish(granted=True), purgatory.last_event
+    assert not purgatory.watch(quiet, ["a"], before)
+    assert quiet.asked == 0
+    assert purgatory.note_event(), "an operation waits"
+    assert purgatory.watch(late, ["a"], before)
+    assert (late.asked, late.story, len(purgatory)) == (1, ["complete"], 1)
+
+
+def test_an_operation_that_begins_to_wait_while_an_event_is_counted_is_asked(purgatory):
+    late, before = Wish(), purgatory.last_event
+
+    def numbers() -> Iterator[int]:
+        assert not purgatory.watch(late, ["a"], before)  # on another thread, which sees no event yet
+        yield from itertools.count(1)
+
+    purgatory._event_numbers = numbers()
+    assert purgatory.note_event()
+    late.granted = True
+    assert purgatory.check_and_complete("a") == 1
+
+
+def test_no_event_is_missed_where_the_second_question_is_left_out():
+    """Several writers and readers, thousands of times; no clock helps an operation that missed its event."""
+    reaper = ExpirationReaper(ManualClock(0))
+    purgatory: Purgatory[str] = Purgatory("race", reaper)
+    written = [0, 0]
+
+    class Reaches(DelayedOperation):
+        def __init__(self, writer: int, wanted: int) -> None:
+            super().__init__(1000)
+            self.writer, self.wanted = writer, wanted
+            self.done = threading.Event()
+
+        def try_complete(self) -> bool:
+            return written[self.writer] >= self.wanted and self.force_complete()
+
+        def on_complete(self) -> None:
+            self.done.set()
+
+    def write(writer: int, rounds: int) -> None:
+        for _ in range(rounds):
+            written[writer] += 1
+            if purgatory.note_event():
+                purgatory.check_and_complete("a")
+
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        for number in range(1, 301):
+            writers = [threading.Thread(target=write, args=(writer, 1)) for writer in (0, 1)]
+            for thread in writers:
+                thread.start()
+            waiting = []
+            for writer in (0, 1):
+                before = purgatory.last_event
+                if written[writer] < number:
+                    waiting.append(Reaches(writer, number))
+                    purgatory.watch(waiting[-1], ["a"], before)
+            for thread in writers:
+                thread.join()
+            assert all(each.done.is_set() for each in waiting), f"round {number}"
+    finally:
+        sys.setswitchinterval(interval)
+    assert (len(purgatory), purgatory.watched_keys) == (0, 0)

@@ -12,6 +12,7 @@ from odradek.base.errors import ErrorCode
 from odradek.broker.api.context import RequestContext
 from odradek.broker.api.handlers.fetch import fetch
 from odradek.broker.api.handlers.list_offsets import list_offsets
+from odradek.broker.replication.leader.fetch_reader import FetchTerms
 from odradek.broker.replication.leader.fetch_sessions import FetchSessions
 from odradek.protocol.framing import RequestHeader, decode_response
 from odradek.protocol.messages.fetch import FetchPartition, FetchRequest, FetchResponse, FetchTopic, ReplicaState
@@ -158,3 +159,20 @@ def test_a_new_leader_doesnt_name_an_end_before_its_watermark_is_sure(
     assert ask(follower).offset == 1, "followers see the end of the log"
     stage.fetch(1, replica=1, epoch=2)
     assert (ask(consumer).offset, ask(consumer).leader_epoch) == (1, 2)
+
+
+def test_a_fetch_that_waited_counts_from_the_time_at_which_it_was_read_first(stage: ReplicaStage) -> None:
+    """Its follower may be frozen since."""
+    follower = Asking(stage)
+    follower.fetch(0)
+    assert follower.fetch().responses == []
+    targets = follower.services.fetch_sessions.resume(
+        follower.session_id, follower.session_epoch, by_topic_id=True
+    ).targets()
+    terms, known = FetchTerms(500, 1, 1_000, 0, replica_id=1, replica_epoch=1), stage.partition.followers.by_id[1]
+    read_ms = known.last_fetch_ms
+    stage.passes(MAX_LAG_MS // 2)
+    assert stage.replicas._reader.read(targets, terms, again=True) == []
+    assert known.last_fetch_ms == read_ms
+    assert stage.replicas._reader.read(targets, terms) == []
+    assert known.last_fetch_ms == read_ms + MAX_LAG_MS // 2

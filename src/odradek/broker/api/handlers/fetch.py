@@ -142,7 +142,8 @@ def _session(
             session = sessions.open(named, by_topic_id=by_id, is_follower=ctx.is_from_broker)
         return session, [target for _, target in named], True
     session = sessions.resume(request.session_id, request.session_epoch, by_topic_id=by_id)
-    session.update(named, _forgotten(request, by_id))
+    if named or request.forgotten_topics_data:
+        session.update(named, _forgotten(request, by_id))
     targets = session.targets()
     if not targets:  # the last partition was forgotten
         sessions.close(session.id)

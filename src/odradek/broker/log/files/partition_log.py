@@ -184,8 +184,8 @@ class PartitionLog:
         runs = split_into_runs(records, self.log_end_offset, self.config.segment_bytes)
         if runs:
             first_offset = runs[0].batches[0].base_offset
-            newest = max(run.max_timestamp for run in runs)
         for run in runs:
+            newest = max(newest, run.max_timestamp)
             if run.has_gap:  # producers may have gone with the records that compaction removed
                 self.producers.forgotten_up_to = EVERY_PRODUCER
             staged = self.producers.stage(run.batches, run.data, None)

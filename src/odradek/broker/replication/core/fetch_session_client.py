@@ -14,7 +14,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from odradek.base.errors import ErrorCode
-from odradek.model.topology import ZERO_UUID, TopicPartition
+from odradek.model.topology import TopicPartition
 from odradek.protocol.messages.fetch import SESSION_EPOCH_MAX, FetchPartition, FetchResponse, FetchTopic, ForgottenTopic
 
 _SPARE_NAMES = 16  # of topics that are fetched no longer; the rest is thrown away
@@ -34,7 +34,8 @@ class FetchSessionHandler:
     def __init__(self, max_bytes: int) -> None:
         self.session_id = 0
         self.epoch = 0
-        self.topic_names: dict[UUID, str] = {}
+        self.topic_names: dict[int, str] = {}
+        """Names by the numbers of topic ids: an id hashes in Python."""
         self._max_bytes = max_bytes
         self._positions: dict[TopicPartition, Position] = {}
         self._changed: dict[TopicPartition, None] = {}
@@ -48,7 +49,7 @@ class FetchSessionHandler:
 
     @property
     def has_all_topic_ids(self) -> bool:
-        return ZERO_UUID not in self.topic_names
+        return 0 not in self.topic_names
 
     def position(self, tp: TopicPartition) -> Position | None:
         return self._positions.get(tp)
@@ -65,10 +66,11 @@ class FetchSessionHandler:
         if before == position:
             return
         self._changed[tp] = None
-        self.topic_names[position.topic_id] = tp.topic
-        if before is not None and before.topic_id != position.topic_id:
+        topic_id = position.topic_id
+        self.topic_names[topic_id.int] = tp.topic
+        if before is not None and before.topic_id is not topic_id and before.topic_id != topic_id:
             self._to_forget[tp] = before.topic_id
-        elif self._to_forget.get(tp) == position.topic_id:
+        elif self._to_forget and self._to_forget.get(tp) == topic_id:
             del self._to_forget[tp]
 
     def forget(self, tp: TopicPartition) -> None:
@@ -80,9 +82,9 @@ class FetchSessionHandler:
     def next_topics(self) -> tuple[list[FetchTopic], list[ForgottenTopic]]:
         """Return the partitions of the next request: (wanted, no longer wanted). To be called once per request."""
         if self.epoch == 0 or len(self.topic_names) > 2 * len(self._positions) + _SPARE_NAMES:
-            self.topic_names = {position.topic_id: tp.topic for tp, position in self._positions.items()}
+            self.topic_names = {position.topic_id.int: tp.topic for tp, position in self._positions.items()}
         wanted = self._topics(self._changed if self.epoch else self._positions)
-        forgotten = self._forgotten() if self.epoch else []
+        forgotten = self._forgotten() if self.epoch and self._to_forget else []
         self._changed.clear()
         self._to_forget.clear()
         return wanted, forgotten
@@ -105,10 +107,10 @@ class FetchSessionHandler:
         self.epoch = 0
 
     def _topics(self, tps: Iterable[TopicPartition]) -> list[FetchTopic]:
-        topics: dict[tuple[str, UUID], FetchTopic] = {}
+        topics: dict[tuple[str, int], FetchTopic] = {}
         for tp in tps:
             topic_id, leader_epoch, offset, last_epoch, log_start_offset = self._positions[tp]
-            key = (tp.topic, topic_id)
+            key = (tp.topic, topic_id.int)
             topic = topics.get(key)
             if topic is None:
                 topic = topics[key] = FetchTopic(topic=tp.topic, topic_id=topic_id)

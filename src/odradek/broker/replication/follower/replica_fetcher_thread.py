@@ -199,7 +199,7 @@ class ReplicaFetcherThread:
             tp
             for topic in answer.responses
             for data in topic.partitions
-            if (tp := TopicPartition(topic.topic or names.get(topic.topic_id, ""), data.partition_index))
+            if (tp := TopicPartition(topic.topic or names.get(topic.topic_id.int, ""), data.partition_index))
             in self._session
             and self._take_one(tp, data) is CopyOutcome.OUT_OF_RANGE
         ]

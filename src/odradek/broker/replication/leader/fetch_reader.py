@@ -111,7 +111,7 @@ class FetchReader:
         min_one = not terms.strict_max_bytes
         now_ms = self._clock.monotonic_ms()
         for target in targets:
-            if target.sent_high_watermark >= 0 and self._skips(target, terms, now_ms):
+            if target.sent_high_watermark >= 0 and self._skips(target, terms, now_ms, again):
                 continue
             outcome = self._read_one(target, terms, min(remaining, target.max_bytes), min_one, again)
             if size := outcome.size:
@@ -179,9 +179,9 @@ class FetchReader:
         found = FetchedPartition(records, watermark, committed.last_stable_offset(watermark), log.log_start_offset)
         return FetchOutcome(target, ErrorCode.NONE, found)
 
-    def _skips(self, target: FetchTarget, terms: FetchTerms, now_ms: int) -> bool:
+    def _skips(self, target: FetchTarget, terms: FetchTerms, now_ms: int, again: bool) -> bool:
         """Return whether nothing has changed for the fetcher. The fetch of a follower that has everything is
-        recorded: it has caught up once more."""
+        recorded when it is read for the first time: it has caught up once more."""
         partition = self._partitions.get(target.partition)
         if (
             partition is None
@@ -194,7 +194,9 @@ class FetchReader:
         if terms.replica_id < 0:
             return partition.committed.high_watermark <= target.fetch_offset <= partition.log.log_end_offset
         offset = target.fetch_offset
-        return partition.log.log_end_offset == offset and partition.record_idle_fetch(
+        if partition.log.log_end_offset != offset:
+            return False
+        return again or partition.record_idle_fetch(
             terms.replica_id,
             offset,
             log_start_offset=target.log_start_offset,

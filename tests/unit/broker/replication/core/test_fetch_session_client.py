@@ -61,7 +61,7 @@ def test_a_topic_made_anew_takes_the_place_of_the_old_one() -> None:
     session = opened()
     session.want(A, AT_0._replace(topic_id=NEW_ID))
     assert said(session) == ([("a", 0, 0)], [(ID_A, [0])])
-    assert session.topic_names[NEW_ID] == "a"
+    assert session.topic_names[NEW_ID.int] == "a"
 
 
 def test_after_a_failure_everything_is_said_in_a_new_session_that_ends_the_old_one() -> None:
