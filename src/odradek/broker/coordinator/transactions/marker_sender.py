@@ -155,8 +155,13 @@ class MarkerSender:
             if is_last:
                 self._settle(part, part.answers)
 
-        if markers:
-            self._write_here(markers, settle)
+        try:
+            if markers:
+                self._write_here(markers, settle)
+        except Exception:
+            log.exception("markers can't be written, retrying", markers=len(markers))
+            for part in parts:  # those that are written are settled, or will be; a repeated marker does no harm
+                self._retry_later(part)
 
     def _count_known(self, part: "_Part") -> None:
         self.unknown_destinations -= len(part.partitions)

@@ -342,6 +342,7 @@ class TransactionCoordinator:
 
     def _write(self, entry: TransactionEntry, to: Transaction, answer: _Answer, why: str) -> None:
         """During a turn. Whatever becomes of the record, the move is over then."""
+        record = encode_record(to)  # which may fail
         entry.move = to
 
         def settle(error: ErrorCode) -> None:
@@ -357,7 +358,7 @@ class TransactionCoordinator:
             if not error and to.state in PREPARED:
                 self._begin_end(entry)
 
-        self._writer.append(Write(entry, [encode_record(to)], settle))
+        self._writer.append(Write(entry, [record], settle))
 
 
 def _report(entry: TransactionEntry, error: ErrorCode) -> None:

@@ -13,6 +13,7 @@ from odradek.broker.coordinator.transactions.core.decisions import Producer
 from odradek.broker.coordinator.transactions.core.transaction import EPOCH_MAX, Transaction, TransactionState
 from odradek.broker.coordinator.transactions.core.transaction_records import encode_key, encode_transaction
 from odradek.broker.coordinator.transactions.end_waiters import WAIT_MS, WAITING_MAX
+from odradek.protocol.primitives import EncodeError
 
 E = ErrorCode
 S = TransactionState
@@ -117,6 +118,13 @@ def test_a_failed_expiry_leaves_nothing_pending_7519(stage: Stage) -> None:
     assert stage.add(producer) is E.NONE
 
 
+def test_a_record_that_can_not_be_encoded_leaves_nothing_pending_5351(stage: Stage) -> None:
+    too_long = "t" * 40_000  # no request has a longer name than a record can have
+    for _ in range(2):
+        with pytest.raises(EncodeError):
+            stage.init(too_long)
+
+
 def test_a_first_epoch_that_was_not_written_leaves_no_id_14880(stage: Stage) -> None:
     stage.log.error = E.NOT_ENOUGH_REPLICAS
     assert stage.init()[0] is E.COORDINATOR_NOT_AVAILABLE
@@ -197,6 +205,15 @@ def test_refused_markers_are_retried_until_written_5202_9749(stage: Stage, error
     assert not stage.markers.waiting
     stage.passes(200)
     stage.markers.settle()
+    assert stage.state() is S.COMPLETE_COMMIT
+
+
+def test_markers_whose_write_fails_unexpectedly_are_written_again(stage: Stage) -> None:
+    producer = open_transaction(stage)
+    stage.markers.fault = MemoryError()
+    assert stage.end(producer)[0] is E.NONE
+    assert stage.state() is S.PREPARE_COMMIT
+    stage.passes(200)
     assert stage.state() is S.COMPLETE_COMMIT
 
 

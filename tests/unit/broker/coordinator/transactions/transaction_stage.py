@@ -101,8 +101,13 @@ class Markers:
         self.writes: list[int] = []
         self.waiting: list[tuple[Sequence[MarkerToWrite], Callable[[int, ErrorCode], None]]] = []
         self.at_once = True
+        self.fault: Exception | None = None
+        """Raised by the next write."""
 
     def write_each(self, markers: Sequence[MarkerToWrite], settle: Callable[[int, ErrorCode], None]) -> None:
+        if self.fault is not None:
+            fault, self.fault = self.fault, None
+            raise fault
         self.asked += markers
         self.writes.append(len(markers))
         self.waiting.append((markers, settle))
