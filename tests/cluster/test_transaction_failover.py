@@ -10,6 +10,7 @@ import pytest
 from confluent_kafka import Consumer, Producer
 from confluent_kafka import TopicPartition as Position
 
+from odradek.base.errors import ErrorCode
 from odradek.client.cluster_client import ClusterClient
 from odradek.client.elections import ElectionType, elect_leaders
 from odradek.client.producer_transaction import ProducerTransaction
@@ -25,6 +26,7 @@ from .conftest import unused_name
 from .own_broker import run_odradek
 from .own_cluster import PATIENCE_S, OwnCluster, running_cluster
 from .stable_offset_monitor import SLACK_S, stable_offsets
+from .transactional_client import TransactionalClient
 
 pytestmark = pytest.mark.timeout(300)
 
@@ -198,6 +200,43 @@ def test_a_clean_stop_of_the_coordinator(cluster: OwnCluster, client: ClusterCli
         after.end(commit=True)
         assert committed(cluster, topic, "end") == (["1", "2", "end"] if commit else ["end"])
     cluster.await_isr(TRANSACTIONS_TOPIC, (0, 1, 2))
+
+
+def test_a_leader_is_frozen_before_it_has_the_marker(cluster: OwnCluster, client: ClusterClient) -> None:
+    """The next leader gets it when the session of the frozen one is over, and not when the request to that one is."""
+    begin(client)  # the topic of the coordinator's state is there
+    topic, name = unused_name(), unused_name()
+    state, kept = TopicPartition(TRANSACTIONS_TOPIC, 0), coordinator(cluster)
+    frozen = next(broker for broker in (0, 1, 2) if broker not in (kept, cluster.controller()))
+    move_replicas(client, state, [kept, *{0, 1, 2} - {kept, frozen}])
+    cluster.create_topic(topic, (frozen, kept))
+    cluster.await_isr(topic, (frozen, kept))
+    tp = TopicPartition(topic, 0)
+    with (
+        cluster.client(kept) as to_coordinator,
+        cluster.client(frozen) as to_leader,
+        stable_offsets(cluster.bootstrap, tp) as monitor,
+    ):
+        me, writer = TransactionalClient(to_coordinator, topic, name), TransactionalClient(to_leader, topic, name)
+        assert [me.find(1, name), me.init(), *me.add(0)] == [ErrorCode.NONE] * 3
+        writer.id, writer.epoch = me.id, me.epoch
+        assert writer.write("1", 0) is ErrorCode.NONE
+        cluster.freeze(frozen)
+        try:
+            assert me.end(commit=True) is ErrorCode.NONE
+            cluster.await_leader_other_than(frozen, topic)
+            monitor.await_beyond(tp, 1, SLACK_S)
+        finally:
+            cluster.thaw(frozen)
+    assert committed(cluster, topic, "1") == ["1"]
+    cluster.await_isr(topic, (frozen, kept))
+    move_replicas(client, state, [kept, *{0, 1, 2} - {kept}])
+    cluster.await_isr(TRANSACTIONS_TOPIC, (0, 1, 2))
+
+
+def move_replicas(client: ClusterClient, tp: TopicPartition, replicas: list[int]) -> None:
+    alter_reassignments(client, {tp: replicas})
+    eventually(lambda: tp not in ongoing_reassignments(client), PATIENCE_S)
 
 
 def test_a_topic_is_deleted_within_a_transaction(cluster: OwnCluster, client: ClusterClient) -> None:

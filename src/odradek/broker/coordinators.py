@@ -10,6 +10,7 @@ from odradek.broker.coordinator.groups.core.group_requests import Rebalanced
 from odradek.broker.coordinator.groups.group_coordinator import GroupCoordinator
 from odradek.broker.coordinator.groups.group_log import GroupLog
 from odradek.broker.coordinator.state.state_log_writer import StateLogWriter
+from odradek.broker.coordinator.transactions.batch_channel import Connect
 from odradek.broker.coordinator.transactions.core.transaction_story import TransactionEvent
 from odradek.broker.coordinator.transactions.partition_verifier import PartitionVerifier
 from odradek.broker.coordinator.transactions.transaction_coordinator import TransactionCoordinator
@@ -64,19 +65,25 @@ def start_coordinators(
     return Coordinators(groups, transactions, verifier, markers)
 
 
-def connector(broker_id: int, config: BrokerConfig, metadata: MetadataCache) -> Callable[[int], BrokerClient]:
+def connector(broker_id: int, config: BrokerConfig, metadata: MetadataCache) -> Connect:
     """Connections to other brokers by their id, through the listener that brokers use."""
     listener, timeout_ms = config.inter_broker_listener_name, config.request_timeout_ms
     connect_timeout_ms = config.socket_connection_setup_timeout_ms
     security = SetupTimeout.of(config).security
 
-    def connect(to: int) -> BrokerClient:
+    def connect(to: int, connected: Callable[[BrokerClient], None]) -> BrokerClient:
         broker = metadata.image.brokers.get(to)
         endpoint = broker.endpoint(listener) if broker else None
         if endpoint is None:
             raise ConnectionFailed(f"broker {to} is not known to have a listener {listener}")
         return BrokerClient(
-            endpoint.host, endpoint.port, f"broker-{broker_id}-txn", timeout_ms, connect_timeout_ms, security=security
+            endpoint.host,
+            endpoint.port,
+            f"broker-{broker_id}-txn",
+            timeout_ms,
+            connect_timeout_ms,
+            security=security,
+            connected=connected,
         )
 
     return connect

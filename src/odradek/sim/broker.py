@@ -110,7 +110,7 @@ def _defer_loads(table: Any) -> None:
     table._loader, table._unloader = DeferredTasks(), DeferredTasks()
 
 
-def _no_connection(broker_id: int) -> BrokerClient:
+def _no_connection(broker_id: int, connected: Callable[[BrokerClient], None]) -> BrokerClient:
     raise ConnectionFailed("requests go out on the simulated network")
 
 

@@ -4,7 +4,7 @@ The code that sends waits for its answer, which a simulator in one thread can't.
 it asks for, and again, when the answer has arrived, to take it.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Container
 from dataclasses import dataclass, field
 from typing import Any, Generic, Protocol, TypeVar
 
@@ -94,6 +94,9 @@ class NetworkChannels(Generic[Item]):
         except _Asked as asked:
             self._ask(broker, item, asked.request, asked.version)
         return True
+
+    def hang_up_on_others(self, alive: Container[int]) -> None:
+        """Requests to them are lost on the simulated network."""
 
     def stop(self) -> None:
         self.is_stopped = True

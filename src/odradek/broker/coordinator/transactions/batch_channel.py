@@ -2,12 +2,16 @@
 
 One request is under way at a time; what arrives meanwhile goes with the next. A thread is started by the first item and
 sleeps while there is none. The queue is bounded by its users: each item answers a request, or ends a transaction.
+
+A broker that is frozen answers nothing, until the request's time is up. But others lead its partitions when its session
+is over: whoever hears that hangs up, and the items are given back.
 """
 
 import threading
 from collections import deque
-from collections.abc import Callable
-from typing import Generic, TypeVar
+from collections.abc import Callable, Container
+from functools import partial
+from typing import Generic, TypeAlias, TypeVar
 
 from odradek.base.logs import get_logger
 from odradek.base.threads import SupervisedThread
@@ -16,6 +20,8 @@ from odradek.client.broker_client import BrokerClient, ConnectionFailed, Unsuppo
 log = get_logger(__name__)
 
 Item = TypeVar("Item")
+Connect: TypeAlias = Callable[[int, Callable[[BrokerClient], None]], BrokerClient]
+"""Connects to a broker. The second argument is called with the connection before its first request."""
 
 _TOGETHER_MAX = 500
 _CLOSE_WAIT_S = 5
@@ -25,7 +31,7 @@ class BatchChannel(Generic[Item]):
     def __init__(
         self,
         name: str,
-        connect: Callable[[], BrokerClient],
+        connect: Callable[[Callable[[BrokerClient], None]], BrokerClient],
         exchange: Callable[[BrokerClient, list[Item]], None],
         failed: Callable[[list[Item], Exception], None],
     ) -> None:
@@ -38,6 +44,8 @@ class BatchChannel(Generic[Item]):
         self._items: deque[Item] = deque()
         self._changed = threading.Condition()
         self._client: BrokerClient | None = None
+        self._is_exchanging = False
+        self._is_hung_up = False  # for the items that are being sent
         self._closed = False
         self._thread: threading.Thread | None = None
 
@@ -62,6 +70,16 @@ class BatchChannel(Generic[Item]):
             thread = SupervisedThread(self._run, self._name)
             thread.start()  # which may fail: the next item tries again
             self._thread = thread
+
+    def hang_up(self) -> None:
+        """Wait no longer for an answer, if one is waited for: `failed` gets the items."""
+        with self._changed:
+            if not self._is_exchanging:
+                return
+            self._is_hung_up = True
+            client = self._client
+        if client is not None:
+            client.abort()
 
     def close(self) -> None:
         with self._changed:
@@ -95,20 +113,27 @@ class BatchChannel(Generic[Item]):
 
     def _next(self) -> list[Item]:
         with self._changed:
+            self._is_exchanging = self._is_hung_up = False
             while not self._closed and not self._items:
                 self._changed.wait()
             if self._closed:
                 return []
+            self._is_exchanging = True
             return [self._items.popleft() for _ in range(min(len(self._items), _TOGETHER_MAX))]
 
     def _connected(self) -> BrokerClient:
-        if self._client is None:
-            client = self._connect()
-            with self._changed:
-                self._client = client
-                if self._closed:
-                    client.abort()
-        return self._client
+        client = self._client
+        if client is None:
+            client = self._connect(self._take)
+            self._take(client)
+        return client
+
+    def _take(self, client: BrokerClient) -> None:
+        """Take a new connection, perhaps before it is ready."""
+        with self._changed:
+            self._client = client
+            if self._closed or self._is_hung_up:
+                client.abort()
 
     def _disconnect(self) -> None:
         with self._changed:
@@ -123,7 +148,7 @@ class BatchChannels(Generic[Item]):
     def __init__(
         self,
         name: str,
-        connect: Callable[[int], BrokerClient],
+        connect: Connect,
         exchange: Callable[[BrokerClient, list[Item]], None],
         failed: Callable[[list[Item], Exception], None],
     ) -> None:
@@ -143,9 +168,16 @@ class BatchChannels(Generic[Item]):
             channel = self._channels.get(broker)
             if channel is None:
                 channel = self._channels[broker] = BatchChannel(
-                    f"{self._name}-{broker}", lambda: self._connect(broker), self._exchange, self._failed
+                    f"{self._name}-{broker}", partial(self._connect, broker), self._exchange, self._failed
                 )
         return channel.put(item)
+
+    def hang_up_on_others(self, alive: Container[int]) -> None:
+        """Wait no longer for answers of brokers that aren't among those that are alive. Never blocks."""
+        with self._lock:
+            gone = [channel for broker, channel in self._channels.items() if broker not in alive]
+        for channel in gone:
+            channel.hang_up()
 
     def stop(self) -> None:
         with self._lock:

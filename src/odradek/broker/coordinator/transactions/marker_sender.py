@@ -13,7 +13,7 @@ from contextlib import AbstractContextManager
 
 from odradek.base.errors import ErrorCode
 from odradek.base.logs import get_logger
-from odradek.broker.coordinator.transactions.batch_channel import BatchChannels
+from odradek.broker.coordinator.transactions.batch_channel import BatchChannels, Connect
 from odradek.broker.coordinator.transactions.core.transaction_story import (
     MARKERS_DROPPED,
     MARKERS_REFUSED,
@@ -58,7 +58,7 @@ class MarkerSender:
         broker_id: int,
         metadata: MetadataCache,
         reaper: ExpirationReaper,
-        connect: Callable[[int], BrokerClient],
+        connect: Connect,
         write_here: Callable[[Sequence[MarkerToWrite], Callable[[int, ErrorCode], None]], None],
         completed: Callable[[Ending], None],
         together: Callable[[], AbstractContextManager[object]],
@@ -80,6 +80,7 @@ class MarkerSender:
         self._channels: BatchChannels[_Part] = BatchChannels(
             "transaction-markers", connect, self._exchange, self._unreachable
         )
+        metadata.on_publish.append(lambda image: self._channels.hang_up_on_others(image.brokers))
         self.unknown_destinations = 0
         """Number of partitions that wait for a leader, for metrics."""
 

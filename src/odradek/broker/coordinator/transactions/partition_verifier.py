@@ -15,7 +15,7 @@ from typing import Final, TypeAlias
 from odradek.base.clock import Clock
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.base.logs import get_logger
-from odradek.broker.coordinator.transactions.batch_channel import BatchChannels
+from odradek.broker.coordinator.transactions.batch_channel import BatchChannels, Connect
 from odradek.broker.coordinator.transactions.core.decisions import Producer
 from odradek.broker.coordinator.transactions.core.transaction import EPOCH_BUMP_VERSION
 from odradek.broker.coordinator.transactions.marker_sender import later
@@ -70,7 +70,7 @@ class PartitionVerifier:
         metadata: MetadataCache,
         reaper: ExpirationReaper,
         clock: Clock,
-        connect: Callable[[int], BrokerClient],
+        connect: Connect,
     ) -> None:
         self._broker_id = broker_id
         self._coordinator: TransactionCoordinator | None = None
@@ -80,6 +80,7 @@ class PartitionVerifier:
         self._channels: BatchChannels[_Question] = BatchChannels(
             "transaction-verifier", connect, self._exchange, self._failed
         )
+        metadata.on_publish.append(lambda image: self._channels.hang_up_on_others(image.brokers))
         self.failures = 0
         self.count = 0
         self.recent_ns: deque[int] = deque(maxlen=_RECENT_MAX)

@@ -16,6 +16,7 @@ from odradek.base.errors import ErrorCode, KafkaError
 from odradek.base.logs import get_logger
 from odradek.broker.coordinator.state.state_log_writer import StateLogWriter, Write
 from odradek.broker.coordinator.state.state_table import StateTable
+from odradek.broker.coordinator.transactions.batch_channel import Connect
 from odradek.broker.coordinator.transactions.core import decisions
 from odradek.broker.coordinator.transactions.core.append_errors import client_error
 from odradek.broker.coordinator.transactions.core.decisions import DONE, Decision, Move, Producer, Refused
@@ -28,7 +29,6 @@ from odradek.broker.coordinator.transactions.transaction_log import TransactionL
 from odradek.broker.coordinator.transactions.transaction_stories import TransactionStories
 from odradek.broker.purgatory.reaper import ExpirationReaper
 from odradek.broker.replication.leader.marker_writer import MarkerWriter
-from odradek.client.broker_client import BrokerClient
 from odradek.model.metadata_image import MetadataCache
 from odradek.model.topic_names import TRANSACTIONS_TOPIC
 from odradek.model.topology import TopicPartition
@@ -55,7 +55,7 @@ class TransactionCoordinator:
         clock: Clock,
         writer: StateLogWriter,
         new_producer_id: Callable[[], int],
-        connect: Callable[[int], BrokerClient],
+        connect: Connect,
         marker_writer: MarkerWriter,
         record: Callable[[TransactionEvent], None] | None = None,
     ) -> None:

@@ -5,13 +5,13 @@ producer's next transaction may wait for that (`EndWaiters`). A completion that 
 markers can't be undone.
 """
 
-from collections.abc import Callable
 from functools import partial
 
 from odradek.base.clock import Clock
 from odradek.base.errors import ErrorCode
 from odradek.base.logs import get_logger
 from odradek.broker.coordinator.state.state_log_writer import StateLogWriter, Write
+from odradek.broker.coordinator.transactions.batch_channel import Connect
 from odradek.broker.coordinator.transactions.core import decisions
 from odradek.broker.coordinator.transactions.core.transaction_records import encode_record
 from odradek.broker.coordinator.transactions.end_waiters import EndWaiters
@@ -20,7 +20,6 @@ from odradek.broker.coordinator.transactions.transaction_entry import Ending, Tr
 from odradek.broker.coordinator.transactions.transaction_stories import TransactionStories
 from odradek.broker.purgatory.reaper import ExpirationReaper
 from odradek.broker.replication.leader.marker_writer import MarkerWriter
-from odradek.client.broker_client import BrokerClient
 from odradek.model.metadata_image import MetadataCache
 
 log = get_logger(__name__)
@@ -34,7 +33,7 @@ class TransactionEnds:
         reaper: ExpirationReaper,
         clock: Clock,
         writer: StateLogWriter,
-        connect: Callable[[int], BrokerClient],
+        connect: Connect,
         marker_writer: MarkerWriter,
         stories: TransactionStories,
     ) -> None:

@@ -1,7 +1,7 @@
 """Version 2 of transactions (KIP-890, part 2) in the coordinator, and for leaders that have partitions added."""
 
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 
 import pytest
 from transaction_stage import KEPT_IN, ORDERS, PAYMENTS, WAIT_S, Stage
@@ -175,7 +175,7 @@ def test_each_question_is_answered_once_if_the_connection_breaks_between_two_of_
     connecting, all_asked, all_answered = threading.Event(), threading.Event(), threading.Event()
     answers: list[tuple[str, ErrorCode]] = []
 
-    def connect(broker: int) -> BrokerClient:
+    def connect(broker: int, connected: Callable[[BrokerClient], None]) -> BrokerClient:
         connecting.set()
         assert all_asked.wait(WAIT_S)
         return OtherCoordinator()  # type: ignore[return-value]

@@ -9,6 +9,7 @@ from odradek.base.errors import ErrorCode
 from odradek.broker.coordinator.state.core.state_batch import TransactionalProducer
 from odradek.broker.coordinator.state.state_log import EncodedRecord
 from odradek.broker.coordinator.state.state_log_writer import StateLogWriter
+from odradek.broker.coordinator.transactions.batch_channel import Connect
 from odradek.broker.coordinator.transactions.core.decisions import Producer
 from odradek.broker.coordinator.transactions.core.transaction import Transaction, TransactionState
 from odradek.broker.coordinator.transactions.core.transaction_records import decode_key, decode_transaction
@@ -125,7 +126,7 @@ class Stage:
         self,
         settings: dict[str, str] | None = None,
         record: Callable[[TransactionEvent], None] | None = None,
-        connect: Callable[[int], BrokerClient] | None = None,
+        connect: Connect | None = None,
     ) -> None:
         properties = {"broker.id": "0", "zookeeper.connect": "unused:1", **(settings or {})}
         self.clock = ManualClock(1_700_000_000_000)
@@ -220,5 +221,5 @@ def _image(leader: int, topics: Sequence[str] = ("orders", "payments"), brokers:
     )
 
 
-def _unreachable(broker: int) -> BrokerClient:
+def _unreachable(broker: int, connected: Callable[[BrokerClient], None]) -> BrokerClient:
     raise ConnectionFailed(f"broker {broker} is not there")
