@@ -2,9 +2,14 @@
 
 A cut link is a broken switch: connections stay open and go silent, new ones are made and answered by nobody. When it is
 healed, what was sent meanwhile arrives, as TCP would have it.
+
+A connection belongs to the broker whose process has its other end. It may not be found at first: a broker may connect
+before its process id is in its file. Connections of unknown processes are looked up again while links are cut;
+otherwise a broker would keep its session with ZooKeeper over a link that is cut.
 """
 
 import asyncio
+import itertools
 import socket
 from collections.abc import Callable, Coroutine, Iterable
 from functools import partial
@@ -15,6 +20,7 @@ from odradek.local.links.plan import Plan
 from odradek.local.links.socket_owner import owner
 
 _LOOK_SECONDS = 0.1
+_LOOKS_PER_SEARCH = 10
 _GONE_SECONDS = 1.0
 _CHUNK_BYTES = 1 << 18
 _CONNECTIONS_MAX = 900
@@ -47,6 +53,23 @@ class _Line:
         return True
 
 
+class _Connection:
+    """One connection, and the line that it is on."""
+
+    def __init__(self, node: Node, end: asyncio.StreamWriter, line: _Line) -> None:
+        self.node = node
+        self.line = line
+        self._here, self._peer = end.get_extra_info("sockname"), end.get_extra_info("peername")
+
+    def source(self, pids: Iterable[tuple[int, int]]) -> int | None:
+        if self._here is None or self._peer is None:
+            return None  # it was closed as soon as it was made
+        return owner(self._here[1], self._peer[1], pids)
+
+    async def lets_through(self, end: asyncio.StreamWriter) -> bool:
+        return await self.line.lets_through(end)
+
+
 class Relay:
     def __init__(self, plan: Plan, cuts_file: Path, pids: Callable[[], Iterable[tuple[int, int]]]) -> None:
         self._plan = plan
@@ -54,6 +77,7 @@ class Relay:
         self._pids = pids
         self._cuts: Cuts = {}
         self._lines: dict[tuple[int | None, Node], _Line] = {}
+        self._unknown: set[_Connection] = set()
         self._connections = 0
 
     async def run(self) -> None:
@@ -62,36 +86,47 @@ class Relay:
         nodes += [(broker, link.port, link.target) for broker, link in self._plan.brokers.items()]
         for node, port, target in nodes:
             await asyncio.start_server(partial(self._serve, node, target), _HOST, port, limit=_CHUNK_BYTES)
-        while True:
+        for look in itertools.count():
             await asyncio.sleep(_LOOK_SECONDS)
             cuts = read_cuts(self._cuts_file)
-            if cuts != self._cuts:
+            is_changed = cuts != self._cuts
+            if is_changed:
                 self._cuts = cuts
                 for line in self._lines.values():
                     line.apply(cuts)
+            if cuts and (is_changed or look % _LOOKS_PER_SEARCH == 0):
+                self._search(list(self._unknown))
 
     async def _serve(self, node: Node, target: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self._connections += 1
+        connection = _Connection(node, writer, self._line(None, node))
+        self._unknown.add(connection)
         far: asyncio.StreamWriter | None = None
         try:
             if self._connections > _CONNECTIONS_MAX:
                 return
-            line = self._line(writer, node)
-            if await line.lets_through(writer):
+            self._search([connection])
+            if await connection.lets_through(writer):
                 host, _, port = target.rpartition(":")
                 far_reader, far = await asyncio.open_connection(host, int(port), limit=_CHUNK_BYTES)
-                await _both(_copy(line, reader, writer, far), _copy(line, far_reader, writer, writer))
+                await _both(_copy(connection, reader, writer, far), _copy(connection, far_reader, writer, writer))
         except OSError:
             pass  # one side is gone; so is the connection
         finally:
             self._connections -= 1
+            self._unknown.discard(connection)
             for end in (writer, far):
                 if end is not None:
                     end.close()
 
-    def _line(self, writer: asyncio.StreamWriter, node: Node) -> _Line:
-        here, peer = writer.get_extra_info("sockname")[1], writer.get_extra_info("peername")[1]
-        source = owner(here, peer, self._pids())
+    def _search(self, connections: Iterable[_Connection]) -> None:
+        for connection in connections:
+            source = connection.source(self._pids())
+            if source is not None:
+                connection.line = self._line(source, connection.node)
+                self._unknown.discard(connection)
+
+    def _line(self, source: int | None, node: Node) -> _Line:
         line = self._lines.get((source, node))
         if line is None:
             line = self._lines[source, node] = _Line(source, node)
@@ -100,11 +135,11 @@ class Relay:
 
 
 async def _copy(
-    line: _Line, reader: asyncio.StreamReader, source_end: asyncio.StreamWriter, to: asyncio.StreamWriter
+    connection: _Connection, reader: asyncio.StreamReader, source_end: asyncio.StreamWriter, to: asyncio.StreamWriter
 ) -> None:
-    while await line.lets_through(source_end):
+    while await connection.lets_through(source_end):
         data = await reader.read(_CHUNK_BYTES)
-        if not data or not await line.lets_through(source_end):
+        if not data or not await connection.lets_through(source_end):
             return
         to.write(data)
         await to.drain()
