@@ -161,6 +161,35 @@ def audited(cluster: Cluster) -> set[tuple[str, str]]:
     return {(entry["event"], entry["request"]) for entry in map(json.loads, lines)}
 
 
+def test_a_quota_is_for_the_user_that_logged_in(cluster: Cluster, java_tool: JavaTool) -> None:
+    java_tool(
+        "kafka.admin.ConfigCommand", "--bootstrap-server", cluster.broker.bootstrap, "--alter", "--entity-type",
+        "users", "--entity-name", "alice", "--add-config", "producer_byte_rate=1000",
+    )  # fmt: skip
+    rights = [
+        AclCreation(
+            resource_type=2, resource_name="limited", resource_pattern_type=3, principal=f"User:{user}", host="*",
+            operation=4, permission_type=3,
+        )
+        for user in ("alice", "bob")
+    ]  # fmt: skip
+    cluster.broker.create_topic("limited")
+    with cluster.broker.client() as client:
+        assert {result.error_code for result in client.send(CreateAclsRequest(creations=rights)).results} == {0}
+    alice, bob = (
+        BrokerClient("127.0.0.1", cluster.port, security=ClientSecurity.from_file(cluster.file(user, CANARY)))
+        for user in ("alice", "bob")
+    )
+    with alice, bob:
+        request = produce_request("limited", batch_of(b"x" * 5000))
+        eventually(lambda: alice.send(request).throttle_time_ms > 0)
+        assert bob.send(request).throttle_time_ms == 0
+    java_tool(
+        "kafka.admin.ConfigCommand", "--bootstrap-server", cluster.broker.bootstrap, "--alter", "--entity-type",
+        "users", "--entity-name", "alice", "--delete-config", "producer_byte_rate",
+    )  # fmt: skip
+
+
 def test_a_token_logs_in_as_its_owner_until_it_is_ended(
     cluster: Cluster, java_tool: JavaTool, kafka_tools: KafkaTools
 ) -> None:

@@ -5,6 +5,7 @@ import json
 import shutil
 import stat
 import subprocess
+import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
@@ -87,6 +88,12 @@ def test_kcat_takes_its_file(odradek_secure_cluster: OdradekCluster) -> None:
     listed = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
     assert listed.returncode == 0, listed.stderr
     assert odradek_secure_cluster.bootstrap_servers.split(",")[0] in listed.stdout
+
+
+def test_the_example_for_confluent_kafka_runs_as_it_is(odradek_secure_cluster: OdradekCluster) -> None:
+    command = [sys.executable, str(odradek_secure_cluster.data_dir / "example.py")]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=90, check=False)
+    assert "read: hello" in done.stdout.splitlines(), done.stdout + done.stderr
 
 
 def test_the_cluster_s_health_tells_when_certificates_end(odradek_secure_cluster: OdradekCluster) -> None:

@@ -8,6 +8,7 @@
     DIR/app.properties                  an application's
     DIR/console.properties              the web console's, without a user: each user logs in with his own password
     DIR/kcat.conf                       the application's for kcat, and for librdkafka's clients
+    DIR/example.py                      a program that uses it with confluent-kafka
 
 Clients log in with SCRAM over TLS, and without an ACL a user may do nothing: the administrator is a super user, the
 application has what begins with `app`. Brokers talk on a listener of their own, where both sides show a certificate.
@@ -38,6 +39,31 @@ _AUTHORITY_DAYS = 3650
 _BROKER_DAYS = 365
 _RENEW_BEFORE = timedelta(days=30)
 _HOSTS = ("localhost", "127.0.0.1", "::1")
+_EXAMPLE = '''\
+"""Write a record as the application, and read it back. Needs confluent-kafka."""
+
+from pathlib import Path
+
+from confluent_kafka import Consumer, Producer, TopicPartition
+
+lines = Path(__file__).with_name("kcat.conf").read_text().splitlines()
+settings = dict(line.split("=", 1) for line in lines)
+reports = []
+
+producer = Producer(settings)
+producer.produce("app-example", b"hello", on_delivery=lambda *report: reports.append(report))
+producer.flush(30)
+error, written = reports[0]
+if error:
+    raise SystemExit(f"not written: {error}")
+print("written at offset", written.offset())
+
+consumer = Consumer({**settings, "group.id": "app-example"})
+consumer.assign([TopicPartition(written.topic(), written.partition(), written.offset())])
+read = consumer.poll(30)
+print("read:", read and (read.error() or read.value().decode()))
+consumer.close()
+'''
 
 
 def secured_listeners(port: int) -> str:
@@ -57,6 +83,7 @@ class ClusterSecurity:
         self.application_file = data / "app.properties"
         self.console_file = data / "console.properties"
         self.kcat_file = data / "kcat.conf"
+        self.example_file = data / "example.py"
 
     @property
     def exists(self) -> bool:
@@ -175,6 +202,7 @@ class ClusterSecurity:
             "sasl.password": users[APPLICATION],
             "ssl.ca.location": str(self._authority_file),
         }
+        _write(self.example_file, _EXAMPLE.encode())
         _write(self.kcat_file, "".join(f"{key}={value}\n" for key, value in kcat.items()).encode())
 
     def _client_settings(self, user: str, password: str, bootstrap: str) -> Mapping[str, str]:
