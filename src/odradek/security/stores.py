@@ -13,6 +13,7 @@ from typing import Any
 
 from odradek.base.errors import ConfigError
 from odradek.base.value_classes import dataclass
+from odradek.security.distinguished_names import subject_of
 from odradek.security.jks import MAGIC as JKS_MAGIC
 from odradek.security.jks import read_jks
 
@@ -167,6 +168,8 @@ def _from_pkcs12(data: bytes, password: str, where: str) -> KeyMaterial:
 
 
 def _trusted_in_store(data: bytes, password: str, where: str) -> str:
+    """Return the trusted entries. The chain of a private key in the same store is not among them, as in Java: trusted,
+    its issuer could let anyone in."""
     from cryptography.hazmat.primitives.serialization import Encoding, pkcs12
 
     if data.startswith(JKS_MAGIC):
@@ -176,8 +179,22 @@ def _trusted_in_store(data: bytes, password: str, where: str) -> str:
         store = pkcs12.load_pkcs12(data, password.encode() or None)
     except ValueError:
         raise ConfigError(f"{where} is no PKCS12 or JKS store, or ssl.truststore.password is wrong") from None
-    found = [entry.certificate for entry in (store.cert, *store.additional_certs) if entry is not None]
-    return b"".join(certificate.public_bytes(Encoding.PEM) for certificate in found).decode()
+    trusted = [entry for entry in (store.cert, *store.additional_certs) if entry is not None]
+    if store.key is not None:
+        trusted = [entry for entry in store.additional_certs if _is_trusted_entry(entry)]
+    return b"".join(entry.certificate.public_bytes(Encoding.PEM) for entry in trusted).decode()
+
+
+def _is_trusted_entry(entry: Any) -> bool:
+    """Java's tools name a trusted entry by its alias, and a certificate of a chain by its subject; others don't name
+    the latter."""
+    from cryptography.hazmat.primitives.serialization import Encoding
+
+    if entry.friendly_name is None:
+        return False
+    return bool(
+        entry.friendly_name.decode("utf-8", "replace") != subject_of(entry.certificate.public_bytes(Encoding.DER))
+    )
 
 
 def _certificates_in(text: str, where: str) -> str:

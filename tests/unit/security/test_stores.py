@@ -98,6 +98,41 @@ def test_stores_of_keytool(kind: str, tmp_path: Path) -> None:
         trusted_certificates({**settings, "ssl.truststore.password": "another"})
 
 
+@pytest.mark.parametrize("kind", ["PKCS12", "JKS"])
+@pytest.mark.skipif(None in map(shutil.which, ("keytool", "openssl")), reason="needs Java's keytool and openssl")
+def test_the_issuer_of_the_own_key_is_not_trusted_for_that(
+    authority: IssuedCertificate, issued: IssuedCertificate, kind: str, tmp_path: Path
+) -> None:
+    """One store for key and trust: who has a certificate of the key's issuer must not pass for a client."""
+    clients = new_authority("CA of clients", 2)
+    for name, content in (
+        ("key", issued.key), ("leaf", issued.certificate), ("ca", authority.certificate),
+        ("clients", clients.certificate),
+    ):  # fmt: skip
+        (tmp_path / name).write_bytes(content)
+    p12, store = tmp_path / "p12", tmp_path / "store"
+    options = f"-deststoretype {kind} -deststorepass secret1"
+    commands = [
+        f"openssl pkcs12 -export -inkey key -in leaf -certfile ca -name own -out {p12} -passout pass:secret1",
+        f"keytool -importkeystore -srckeystore {p12} -srcstorepass secret1 -destkeystore {store} {options}",
+    ]
+    settings = {
+        "ssl.truststore.type": kind,
+        "ssl.truststore.location": str(store),
+        "ssl.truststore.password": "secret1",
+    }
+    for command in commands:
+        subprocess.run(command.split(), cwd=tmp_path, check=True, capture_output=True, timeout=60)
+    with pytest.raises(ConfigError, match="has no certificate"):
+        trusted_certificates(settings)
+    command = f"keytool -importcert -alias clients -file clients -keystore {store} -storetype {kind} -storepass secret1"
+    subprocess.run([*command.split(), "-noprompt"], cwd=tmp_path, check=True, capture_output=True, timeout=60)
+    assert trusted_certificates(settings) == clients.certificate.decode()
+    command = f"keytool -importcert -alias CARoot -file ca -keystore {store} -storetype {kind} -storepass secret1"
+    subprocess.run([*command.split(), "-noprompt"], cwd=tmp_path, check=True, capture_output=True, timeout=60)
+    assert trusted_certificates(settings) == (clients.certificate + authority.certificate).decode()
+
+
 @pytest.mark.parametrize("size", [0, 3, 4, 30, 100])
 def test_a_damaged_store_is_refused(size: int, tmp_path: Path) -> None:
     file = tmp_path / "store"
