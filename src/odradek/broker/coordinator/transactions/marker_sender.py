@@ -38,6 +38,11 @@ from odradek.protocol.transaction_markers import EndTransactionMarker
 log = get_logger(__name__)
 
 RETRY_BACKOFF_MS = 100
+QUICK_RETRIES = 30
+"""Number of retries before the pauses become longer: an election is over by then, and what else may be wrong (too few
+replicas in sync) can last for hours."""
+SLOW_RETRY_BACKOFF_MS = 1_000
+RETRIES_PER_LOG_LINE = 60
 LOOKS_UNTIL_GONE = 20
 """Number of times that a partition is looked up that no metadata names. A dropped marker can't be made good, and this
 broker may hear of a topic, or of a partition of __consumer_offsets, later than producers do."""
@@ -101,8 +106,8 @@ class MarkerSender:
 
     # ---- destinations of markers
 
-    def _route(self, ending: Ending, partitions: Collection[TopicPartition], looks: int = 0) -> None:
-        """Sort partitions by leader. `looks`: number of unsuccessful lookups before."""
+    def _route(self, ending: Ending, partitions: Collection[TopicPartition], looks: int = 0, retries: int = 0) -> None:
+        """Sort partitions by leader. `looks`: number of unsuccessful lookups before; `retries`: of all retries."""
         image = self._metadata.image
         by_leader: dict[int, list[TopicPartition]] = defaultdict(list)
         gone: list[TopicPartition] = []
@@ -121,7 +126,7 @@ class MarkerSender:
             log.info("markers dropped, topic deleted", transactional_id=ending.entry.key, partitions=_text(gone))
             self._stories.markers(MARKERS_DROPPED, ending.entry, ending.transaction, gone, None, "topic deleted")
         for leader, tps in by_leader.items():
-            self._send_to(_Part(ending, tps, leader, looks + 1))
+            self._send_to(_Part(ending, tps, leader, looks + 1, retries))
         self._written(ending, gone)
 
     def _send_to(self, part: "_Part") -> None:
@@ -202,13 +207,15 @@ class MarkerSender:
             return
         refused = {tp: error for tp, error in errors.items() if error not in _WRITTEN}
         if refused:
-            log.info(
-                "markers refused, retrying",
-                transactional_id=ending.entry.key,
-                errors={str(tp): error.name for tp, error in refused.items()},
-            )
+            if part.retries % RETRIES_PER_LOG_LINE == 0:
+                log.info(
+                    "markers refused, retrying",
+                    transactional_id=ending.entry.key,
+                    errors={str(tp): error.name for tp, error in refused.items()},
+                    retries=part.retries,
+                )
             self._record(MARKERS_REFUSED, part, list(refused), ", ".join({error.name for error in refused.values()}))
-            self._retry_later(_Part(ending, list(refused), part.leader))
+            self._retry_later(_Part(ending, list(refused), part.leader, retries=part.retries))
         written = [tp for tp in errors if tp not in refused]
         if written:
             self._record(MARKERS_WRITTEN, part, written)
@@ -230,22 +237,26 @@ class MarkerSender:
         def again() -> None:
             before()
             if not (part.ending.is_cancelled or self._channels.is_stopped):
-                self._route(part.ending, part.partitions, part.looks if part.leader == NO_LEADER else 0)
+                looks = part.looks if part.leader == NO_LEADER else 0
+                self._route(part.ending, part.partitions, looks, part.retries + 1)
                 self.write_own()
 
-        later(self._reaper, RETRY_BACKOFF_MS, again)
+        later(self._reaper, retry_backoff_ms(part.retries), again)
 
 
 class _Part:
     """The partitions of an end that have one leader."""
 
-    __slots__ = ("answers", "ending", "leader", "looks", "partitions")
+    __slots__ = ("answers", "ending", "leader", "looks", "partitions", "retries")
 
-    def __init__(self, ending: Ending, partitions: list[TopicPartition], leader: int, looks: int = 0) -> None:
+    def __init__(
+        self, ending: Ending, partitions: list[TopicPartition], leader: int, looks: int = 0, retries: int = 0
+    ) -> None:
         self.ending = ending
         self.partitions = partitions
         self.leader = leader
         self.looks = looks
+        self.retries = retries
         self.answers: dict[TopicPartition, ErrorCode] = {}
         """Outcomes so far, where this broker is the leader. Guarded by the sender's lock."""
 
@@ -283,6 +294,11 @@ class _Later(Timer):
 
     def expire(self) -> None:
         self._action()
+
+
+def retry_backoff_ms(retries: int) -> int:
+    """The pause after so many retries."""
+    return RETRY_BACKOFF_MS if retries < QUICK_RETRIES else SLOW_RETRY_BACKOFF_MS
 
 
 def later(reaper: ExpirationReaper, delay_ms: int, action: Callable[[], None]) -> None:

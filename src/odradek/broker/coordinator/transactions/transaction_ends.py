@@ -15,7 +15,12 @@ from odradek.broker.coordinator.transactions.batch_channel import Connect
 from odradek.broker.coordinator.transactions.core import decisions
 from odradek.broker.coordinator.transactions.core.transaction_records import encode_record
 from odradek.broker.coordinator.transactions.end_waiters import EndWaiters
-from odradek.broker.coordinator.transactions.marker_sender import RETRY_BACKOFF_MS, MarkerSender, later
+from odradek.broker.coordinator.transactions.marker_sender import (
+    RETRIES_PER_LOG_LINE,
+    MarkerSender,
+    later,
+    retry_backoff_ms,
+)
 from odradek.broker.coordinator.transactions.transaction_entry import Ending, TransactionEntry
 from odradek.broker.coordinator.transactions.transaction_stories import TransactionStories
 from odradek.broker.purgatory.reaper import ExpirationReaper
@@ -93,9 +98,12 @@ class TransactionEnds:
                 if ending.waiting:
                     entry.answers.append(partial(self.waiters.release, ending))
             elif not entry.is_gone:
-                log.warning("end of a transaction can't be written, retrying", transactional_id=entry.key, error=error)
+                if ending.retries % RETRIES_PER_LOG_LINE == 0:
+                    what = "end of a transaction can't be written, retrying"
+                    log.warning(what, transactional_id=entry.key, error=error, retries=ending.retries)
                 self.append_retries += 1
-                later(self._reaper, RETRY_BACKOFF_MS, partial(self._complete_again, ending))
+                later(self._reaper, retry_backoff_ms(ending.retries), partial(self._complete_again, ending))
+                ending.retries += 1
 
         self._writer.append(Write(entry, [encode_record(completed)], settle))
 

@@ -37,7 +37,7 @@ class Ending:
     Guarded by the marker sender's lock: `remaining`, `is_cancelled`. `waiting` belongs to `EndWaiters`.
     """
 
-    __slots__ = ("coordinator_epoch", "entry", "is_cancelled", "remaining", "transaction", "waiting")
+    __slots__ = ("coordinator_epoch", "entry", "is_cancelled", "remaining", "retries", "transaction", "waiting")
 
     def __init__(self, entry: TransactionEntry, coordinator_epoch: int) -> None:
         self.entry = entry
@@ -45,6 +45,7 @@ class Ending:
         self.coordinator_epoch = coordinator_epoch
         self.remaining: set[TopicPartition] = set(entry.transaction.partitions)
         self.is_cancelled = False
+        self.retries = 0  # of its completion
         self.waiting: list[Callable[[], None]] = []
 
     @property

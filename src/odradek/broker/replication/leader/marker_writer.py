@@ -5,6 +5,7 @@ keeps them aside until the marker is on all replicas, and is notified by partiti
 """
 
 import threading
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Final, NamedTuple, Protocol, TypeAlias
 
@@ -73,11 +74,11 @@ class MarkerWriter:
         written: list[TopicPartition],
     ) -> None:
         def settled(codes: Sequence[ErrorCode]) -> None:
+            if any(codes):
+                counted = Counter(code.name for code in codes if code is not ErrorCode.NONE)
+                log.info("markers refused", partition=str(tp), codes=dict(counted))
             for slot, code in zip(slots, codes, strict=True):
-                if code is not ErrorCode.NONE:
-                    producer_id = markers[slot].marker.producer_id
-                    log.info("marker refused", partition=str(tp), producer_id=producer_id, code=code.name)
-                elif tp.topic == OFFSETS_TOPIC:
+                if code is ErrorCode.NONE and tp.topic == OFFSETS_TOPIC:
                     self._tell(markers[slot].marker, tp)
                 settle(slot, code)
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import pytest
 from transaction_stage import GONE_MS, KEPT_IN, ORDERS, PAYMENTS, Stage
 
+from odradek.base import logs
 from odradek.base.errors import ErrorCode, KafkaError
 from odradek.broker.coordinator.transactions.core.decisions import Producer
 from odradek.broker.coordinator.transactions.core.transaction import EPOCH_MAX, Transaction, TransactionState
@@ -18,6 +19,7 @@ from odradek.protocol.primitives import EncodeError
 E = ErrorCode
 S = TransactionState
 DAY_MS = 86_400_000
+MARKER_SENDER = "broker.coordinator.transactions.marker_sender"
 
 
 @pytest.fixture
@@ -206,6 +208,35 @@ def test_refused_markers_are_retried_until_written_5202_9749(stage: Stage, error
     stage.passes(200)
     stage.markers.settle()
     assert stage.state() is S.COMPLETE_COMMIT
+
+
+def test_markers_that_are_refused_for_hours_are_no_storm_6052(stage: Stage, capsys: pytest.CaptureFixture[str]) -> None:
+    producer = open_transaction(stage)
+    logs.set_threshold(MARKER_SENDER, "INFO")
+    stage.markers.error = E.NOT_ENOUGH_REPLICAS
+    stage.end(producer)
+    stage.passes(60_000)
+    assert 30 < len(stage.markers.writes) < 100
+    stage.passes(3_600_000)
+    logs.set_threshold(MARKER_SENDER, None)
+    assert len(stage.markers.writes) < 3_700
+    assert 1 <= capsys.readouterr().err.count("markers refused") < 70
+    stage.markers.error = E.NONE
+    stage.passes(2_000)
+    assert stage.state() is S.COMPLETE_COMMIT
+
+
+def test_a_completion_that_is_refused_for_hours_is_no_storm(stage: Stage, capsys: pytest.CaptureFixture[str]) -> None:
+    producer = open_transaction(stage)
+    stage.markers.at_once = False
+    stage.end(producer)
+    stage.log.error = E.NOT_ENOUGH_REPLICAS
+    stage.markers.settle()
+    stage.passes(3_600_000)
+    assert 1 <= capsys.readouterr().err.count("can't be written") < 70
+    stage.log.error = E.NONE
+    stage.passes(2_000)
+    assert (stage.state(), stage.coordinator.ends.append_retries) == (S.COMPLETE_COMMIT, 0)
 
 
 def test_markers_whose_write_fails_unexpectedly_are_written_again(stage: Stage) -> None:

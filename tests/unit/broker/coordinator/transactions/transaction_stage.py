@@ -102,6 +102,7 @@ class Markers:
         self.writes: list[int] = []
         self.waiting: list[tuple[Sequence[MarkerToWrite], Callable[[int, ErrorCode], None]]] = []
         self.at_once = True
+        self.error = ErrorCode.NONE  # of markers that are settled at once
         self.fault: Exception | None = None
         """Raised by the next write."""
 
@@ -113,7 +114,7 @@ class Markers:
         self.writes.append(len(markers))
         self.waiting.append((markers, settle))
         if self.at_once:
-            self.settle(index=-1)
+            self.settle(self.error, index=-1)
 
     def settle(self, error: ErrorCode = ErrorCode.NONE, index: int = 0) -> None:
         markers, settle = self.waiting.pop(index)
