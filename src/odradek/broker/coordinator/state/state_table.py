@@ -191,6 +191,8 @@ class StateTable(Generic[_Entry]):
 
         try:
             self._unloader.submit(int).result()  # unloads that were requested earlier are complete
+            if self._leaderships.get(partition) is not leadership:
+                return  # in a storm of leader changes the present leadership would wait for the loads of all before
             loaded += self._source.load(partition)
             self._replayed(leadership, loaded)
             self._log.when_committed(partition, committed)

@@ -48,6 +48,21 @@ def test_a_decision_that_is_replicated_when_its_leadership_is_over_is_the_next_l
     assert stage.state() is TransactionState.COMPLETE_COMMIT
 
 
+def test_leaderships_that_are_over_are_not_loaded_15468(stage: Stage) -> None:
+    """The present one would wait for the loads of all before, which take seconds each where a partition is large."""
+    open_transaction(stage)
+    table, may_load = stage.coordinator._table, threading.Event()
+    table._loader.submit(may_load.wait, WAIT_S)
+    before = stage.log.replays
+    for epoch in range(1, 40, 2):
+        stage.coordinator.resign(KEPT_IN, epoch)
+        stage.coordinator.lead(KEPT_IN, epoch + 1)
+    may_load.set()
+    stage.lead(40)
+    assert stage.log.replays == before + 1
+    assert stage.state() is TransactionState.ONGOING
+
+
 def test_ends_begin_again_in_an_epoch_before_which_another_coordinator_may_have_sent_markers(stage: Stage) -> None:
     """This broker was not told of the other one, whose epoch the partitions know now."""
     producer = open_transaction(stage)

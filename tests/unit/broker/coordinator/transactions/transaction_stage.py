@@ -43,6 +43,7 @@ class MemoryLog(TransactionLog):
         self.topic = TRANSACTIONS_TOPIC
         self.written: list[EncodedRecord] = []
         self.batches: list[int] = []
+        self.replays = 0
         self.waiting: list[Callable[[ErrorCode], None]] = []
         self.at_once = True
         self.error = ErrorCode.NONE
@@ -76,6 +77,7 @@ class MemoryLog(TransactionLog):
         done(ErrorCode.NONE)
 
     def replay(self, partition: int) -> dict[str, Transaction]:
+        self.replays += 1
         found: dict[str, Transaction] = {}
         for key, value in self.written:
             transactional_id = decode_key(key)
