@@ -55,6 +55,17 @@ def test_members_that_leave_no_group(pair: KafkaPair, members: list[MemberIdenti
         assert ours == theirs
 
 
+@pytest.mark.parametrize("version", [5, 6, 7, 9])
+def test_a_protocol_without_a_name(pair: KafkaPair, version: int) -> None:
+    group, answers = unused_name(), []
+    for client in (pair.ours, pair.theirs):
+        me = Asker(client, pair.topic, group)
+        me.await_coordinator()
+        me.join("joined", version, "", group_instance_id="static")
+        answers.append(me.told["joined"])
+    assert answers[0] == answers[1]
+
+
 def test_unknown_states_of_transactions_are_named_once(pair: KafkaPair) -> None:
     for client in (pair.ours, pair.theirs):
 

@@ -58,14 +58,12 @@ def _joining(request: JoinGroupRequest, ctx: RequestContext) -> Joining:
 
 
 def _response(version: int, answer: JoinAnswer) -> JoinGroupResponse:
-    protocol_name = answer.protocol_name
-    if protocol_name is None and version < _FIRST_VERSION_WITH_NULL_PROTOCOL:
-        protocol_name = ""
+    absent = None if version >= _FIRST_VERSION_WITH_NULL_PROTOCOL else ""
     return JoinGroupResponse(
         error_code=answer.error,
         generation_id=answer.generation,
         protocol_type=answer.protocol_type,
-        protocol_name=protocol_name,
+        protocol_name=answer.protocol_name or absent,
         leader=answer.leader,
         skip_assignment=answer.skip_assignment,
         member_id=answer.member_id,
