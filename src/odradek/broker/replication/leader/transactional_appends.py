@@ -13,7 +13,6 @@ first one.
 import threading
 from collections import deque
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from functools import partial
 from typing import Final, NamedTuple, Protocol, TypeAlias
 
 from odradek.base.config.broker_config import BrokerConfig
@@ -111,7 +110,8 @@ class TransactionalAppends:
             return append.write({}, _all(append.partitions, ErrorCode.CONCURRENT_TRANSACTIONS, append))
         guards = self._begin(append)
         if guards is not None:
-            self._verify(append, guards)
+            if self._verify(append, guards):
+                self._resume(producer_id)
             return None
         try:
             return append.write(self._off(append), {})
@@ -169,9 +169,27 @@ class TransactionalAppends:
                 guards[partition] = guard
         return guards or None
 
-    def _verify(self, append: TransactionalAppend, guards: dict[Partition, VerificationGuard]) -> None:
+    def _verify(self, append: TransactionalAppend, guards: dict[Partition, VerificationGuard]) -> bool:
+        """Ask, and write with the answer. Return whether it has come already: then the caller resumes, or else a
+        coordinator that answers at once would have each request resume within the one before."""
+        one_is_done = False
+
+        def is_second() -> bool:
+            nonlocal one_is_done
+            with self._lock:
+                was_done, one_is_done = one_is_done, True
+            return was_done
+
+        def answered(codes: VerificationResult) -> None:
+            try:
+                self._verified(append, guards, codes)
+            finally:
+                if is_second():
+                    self._resume(append.transaction.producer_id)
+
         partitions = [partition.topic_partition for partition in guards]
-        self._ask(append.transaction, partitions, partial(self._verified, append, guards))
+        self._ask(append.transaction, partitions, answered)
+        return is_second()
 
     def _ask(
         self,
@@ -180,11 +198,19 @@ class TransactionalAppends:
         answered: Callable[[VerificationResult], None],
     ) -> None:
         transactional_id, producer_id, producer_epoch, _, add = transaction
+        is_answered = False
+
+        def answered_once(codes: VerificationResult) -> None:
+            nonlocal is_answered
+            if not is_answered:
+                is_answered = True
+                answered(codes)
+
         try:
-            self._verifier.verify(transactional_id, producer_id, producer_epoch, partitions, answered, add=add)
+            self._verifier.verify(transactional_id, producer_id, producer_epoch, partitions, answered_once, add=add)
         except Exception:
             log.exception("verification failed", transactional_id=transactional_id)
-            answered(dict.fromkeys(partitions, ErrorCode.COORDINATOR_NOT_AVAILABLE))
+            answered_once(dict.fromkeys(partitions, ErrorCode.COORDINATOR_NOT_AVAILABLE))
 
     def _verified(
         self, append: TransactionalAppend, guards: dict[Partition, VerificationGuard], codes: VerificationResult
@@ -205,7 +231,6 @@ class TransactionalAppends:
         finally:
             for partition, guard in guards.items():
                 partition.end_verification(transaction.producer_id, guard)
-            self._resume(transaction.producer_id)
 
     def _resume(self, producer_id: int) -> None:
         """Take up the requests that came meanwhile, up to the first one that has to ask again."""
@@ -217,10 +242,10 @@ class TransactionalAppends:
                     return
                 append = waiting.popleft()
             guards = self._begin(append)
-            if guards is not None:
-                self._verify(append, guards)
+            if guards is None:
+                self._write(append, self._off(append), {})
+            elif not self._verify(append, guards):
                 return
-            self._write(append, self._off(append), {})
 
     def _write(self, append: TransactionalAppend, guards: Guards, errors: Errors) -> None:
         """A failure must not leave the client without an answer, nor the requests behind without their turn."""

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 from pathlib import Path
+from traceback import walk_stack
+from typing import Any
 
 import pytest
 from partition_stage import TransactionStage, code_of
@@ -97,6 +99,41 @@ def test_requests_that_wait_are_bounded(stage: TransactionStage) -> None:
     for sequence in range(WAITING_MAX + 1):
         assert code_of(stage.send("x", sequence)) is None
     assert code_of(stage.send("x", WAITING_MAX + 1)) is ErrorCode.NOT_ENOUGH_REPLICAS
+
+
+def test_requests_behind_a_verification_resume_one_after_the_other(
+    stage: TransactionStage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A coordinator on this broker answers at once. If each resumed within the one before, the stack would overflow,
+    and the producer would wait for ever."""
+    depths: list[int] = []
+
+    def refuse(*asked: Any, add: bool) -> None:
+        depths.append(len(list(walk_stack(None))))
+        asked[-1]({stage.partition.topic_partition: ErrorCode.TRANSACTION_ABORTABLE})
+
+    stage.coordinator.waits = True
+    answers = [stage.send("x", 0) for _ in range(WAITING_MAX + 1)]
+    with monkeypatch.context() as here:
+        here.setattr(stage.coordinator, "verify", refuse)
+        stage.coordinator.asked[0].answer(ErrorCode.TRANSACTION_ABORTABLE)
+    assert [code_of(answer) for answer in answers] == [ErrorCode.TRANSACTION_ABORTABLE] * (WAITING_MAX + 1)
+    assert (len(depths), len(set(depths))) == (WAITING_MAX, 1)
+    stage.coordinator.waits = False
+    assert code_of(stage.send("a", 0)) is ErrorCode.NONE
+
+
+def test_a_verifier_that_answers_and_fails_answers_once(
+    stage: TransactionStage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*asked: Any, add: bool) -> None:
+        asked[-1]({stage.partition.topic_partition: ErrorCode.NONE})
+        raise RuntimeError("broken")
+
+    with monkeypatch.context() as here:
+        here.setattr(stage.coordinator, "verify", broken)
+        assert code_of(stage.send("a", 0)) is ErrorCode.NONE
+    assert code_of(stage.send("b", 1)) is ErrorCode.NONE
 
 
 def test_a_verifier_that_fails_leaves_nobody_waiting(stage: TransactionStage, monkeypatch: pytest.MonkeyPatch) -> None:
