@@ -503,13 +503,16 @@ static PyObject *py_fetch_response(PyObject *self, PyObject *const *args, Py_ssi
     return answer_or_none(frame);
 }
 
-/* encode(encoder, (UUID, FileSlice), message, bytes, splices): whether it was done */
+/* encode(encoder, (UUID, FileSlice, SharedList), message, bytes, splices): whether it was done */
 static PyObject *py_encode(PyObject *self, PyObject *const *args, Py_ssize_t count) {
     if (!has_arguments(count, 5) || !has_items(args[1], ENCODED_TYPES)) return NULL;
     const Layout *layout = PyCapsule_GetPointer(args[0], LAYOUT);
     if (layout == NULL) return NULL;
     if (!PyByteArray_Check(args[3]) || !PyList_Check(args[4])) Py_RETURN_FALSE;
-    Encoder encoder = {{NULL, 0, 0}, PyTuple_GetItem(args[1], 0), PyTuple_GetItem(args[1], 1), args[4], 0};
+    Encoder encoder = {.splices = args[4]};
+    encoder.uuid_type = PyTuple_GetItem(args[1], 0);
+    encoder.slice_type = PyTuple_GetItem(args[1], 1);
+    encoder.shared_type = PyTuple_GetItem(args[1], 2);
     Py_ssize_t splices = PyList_Size(args[4]);
     if (encode_message(&encoder, layout, args[2], args[3])) Py_RETURN_TRUE;
     if (PyErr_Occurred() && PyErr_ExceptionMatches(PyExc_MemoryError)) return NULL;
@@ -545,7 +548,7 @@ PyMODINIT_FUNC PyInit__inner_loop(void) {
     set_slot = (descrsetfunc)PyType_GetSlot(&PyMemberDescr_Type, Py_tp_descr_set);
     get_slot = (descrgetfunc)PyType_GetSlot(&PyMemberDescr_Type, Py_tp_descr_get);
     no_arguments = PyTuple_New(0);
-    if (!intern_names() || !intern_fetch_names()) return NULL;
+    if (!intern_names() || !intern_fetch_names() || !intern_encoder_names()) return NULL;
     PyObject *module = PyModule_Create(&definition);
     if (module != NULL && PyModule_AddIntConstant(module, "INTERFACE", INTERFACE) < 0) {
         Py_DECREF(module);

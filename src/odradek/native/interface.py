@@ -100,10 +100,10 @@ class InnerLoop(Protocol):
         """The function that `protocol.decoder_writer` writes: the message, and the position after it."""
 
     def encode(
-        self, encoder: object, types: tuple[type, type], message: object, out: bytearray, splices: list[Any], /
+        self, encoder: object, types: tuple[type, type, type], message: object, out: bytearray, splices: list[Any], /
     ) -> bool:
-        """The function that `protocol.encoder_writer` writes, or False, with nothing appended. Types are UUID and
-        FileSlice."""
+        """The function that `protocol.encoder_writer` writes, or False, with nothing appended. Types are UUID,
+        FileSlice and SharedList."""
 
     def request_header(self, header_type: type[T], header_versions: Buffer, frame: memoryview, /) -> T | None:
         """`framing.parse_request_header`, of an API and version that are in the table: at key * 32 + version its header

@@ -2,20 +2,23 @@
    writes. A layout is that of the decoder (message_decoder.h); its defaults are those of fields that have to hold theirs,
    because the version has no room for them, and behind them those of the tagged fields.
 
-   Values that a field can't take, lists that are no plain list, and records other than bytes and slices of files are
-   left to the twin. */
+   Values that a field can't take, other lists than plain and shared ones, and records other than bytes and slices of files
+   are left to the twin. */
 
 typedef struct {
     Writer out;
-    PyObject *uuid_type, *slice_type, *splices;
+    PyObject *uuid_type, *slice_type, *shared_type, *splices;
     Py_ssize_t before; /* bytes of the message that are written already */
 } Encoder;
 
 static descrgetfunc get_slot;
+static PyObject *encodings_key; /* interned name of an attribute */
 
-enum { ENCODED_TYPES = 2, SLICE_SIZE = 2 /* field of FileSlice */ };
+enum { ENCODED_TYPES = 3, SLICE_SIZE = 2 /* field of FileSlice */ };
 
 static int put_struct(Encoder *encoder, const Layout *layout, PyObject *object);
+
+static int intern_encoder_names(void) { return (encodings_key = PyUnicode_InternFromString("encodings")) != NULL; }
 
 static int put_number(Writer *out, int kind, PyObject *value) {
     if (kind == BOOL) {
@@ -83,11 +86,8 @@ static int put_plain(Encoder *encoder, int kind, int is_nullable, int is_compact
     return is_slice ? put_slice(encoder, value, is_compact) : put_data(out, value, is_compact);
 }
 
-static int put_array(Encoder *encoder, const FieldLayout *field, PyObject *list) {
-    if (list == Py_None) return field->is_nullable && put_null(&encoder->out, field->is_compact, 4);
-    if ((PyObject *)Py_TYPE(list) != (PyObject *)&PyList_Type) return 0;
-    Py_ssize_t count = PyList_Size(list);
-    int done = count < INT32_MAX && put_length(&encoder->out, count, field->is_compact, 4);
+static int put_elements(Encoder *encoder, const FieldLayout *field, PyObject *list, Py_ssize_t count) {
+    int done = 1;
     for (Py_ssize_t index = 0; done && index < count; index++) {
         PyObject *element = PySequence_GetItem(list, index); /* counted: an element may run code that empties the list */
         done = element != NULL;
@@ -96,6 +96,34 @@ static int put_array(Encoder *encoder, const FieldLayout *field, PyObject *list)
         Py_XDECREF(element);
     }
     return done;
+}
+
+/* The elements of a SharedList: as they were written for another message with this layout, or for the next ones. */
+static int put_shared(Encoder *encoder, const FieldLayout *field, PyObject *list, Py_ssize_t count) {
+    Writer *out = &encoder->out;
+    size_t start = out->size;
+    Py_ssize_t splices = PyList_Size(encoder->splices);
+    PyObject *key = PyLong_FromVoidPtr(field->layout), *encodings = PyObject_GetAttr(list, encodings_key);
+    int done = key != NULL && encodings != NULL && PyDict_Check(encodings);
+    PyObject *known = done ? PyDict_GetItemWithError(encodings, key) : NULL;
+    if (known != NULL) done = PyBytes_Check(known) && put_bytes(out, PyBytes_AsString(known), PyBytes_Size(known));
+    else if (done && put_elements(encoder, field, list, count) && PyList_Size(encoder->splices) == splices) {
+        PyObject *written = PyBytes_FromStringAndSize((const char *)out->data + start, (Py_ssize_t)(out->size - start));
+        done = written != NULL && PyDict_SetItem(encodings, key, written) == 0;
+        Py_XDECREF(written);
+    } else done = 0;
+    Py_XDECREF(key);
+    Py_XDECREF(encodings);
+    return done;
+}
+
+static int put_array(Encoder *encoder, const FieldLayout *field, PyObject *list) {
+    if (list == Py_None) return field->is_nullable && put_null(&encoder->out, field->is_compact, 4);
+    int is_shared = (PyObject *)Py_TYPE(list) == encoder->shared_type && field->element == STRUCT;
+    if (!is_shared && (PyObject *)Py_TYPE(list) != (PyObject *)&PyList_Type) return 0;
+    Py_ssize_t count = PyList_Size(list);
+    if (count >= INT32_MAX || !put_length(&encoder->out, count, field->is_compact, 4)) return 0;
+    return is_shared ? put_shared(encoder, field, list, count) : put_elements(encoder, field, list, count);
 }
 
 static int put_value(Encoder *encoder, const FieldLayout *field, PyObject *value) {

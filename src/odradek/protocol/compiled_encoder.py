@@ -1,7 +1,7 @@
 """Encoders of the compiled inner loop: the layout of a message at one version, and the way from it to its twin.
 
 The twin is the Python function that `encoder_writer` writes from the same declaration. It writes what the compiled
-encoder leaves to it: every message that is refused, values of unusual types, and arrays that messages share.
+encoder leaves to it: every message that is refused, and values of unusual types.
 """
 
 from collections.abc import Callable
@@ -12,9 +12,9 @@ from odradek.base.file_slice import FileSlice
 from odradek.native.load import compiled
 from odradek.protocol.encoder_writer import EncoderWriter
 from odradek.protocol.layouts import Layout, default_layout, field_layout, slot_of
-from odradek.protocol.primitives import Splices
+from odradek.protocol.primitives import SharedList, Splices
 
-_TYPES: Final = (UUID, FileSlice)
+_TYPES: Final = (UUID, FileSlice, SharedList)
 
 
 def faster(encode: Callable[..., None], writer: EncoderWriter, message: Any) -> Callable[..., None]:

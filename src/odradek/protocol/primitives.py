@@ -44,7 +44,7 @@ class SharedList(list[T]):
 
     def __init__(self, items: Iterable[T] = ()) -> None:
         super().__init__(items)
-        self.encodings: dict[str, bytes] = {}
+        self.encodings: dict[str | int, bytes] = {}
 
 
 class EncodeError(Exception):
