@@ -172,7 +172,7 @@ def _send(ctx: RequestContext, response: Answer | None) -> None:
     if response is None:
         request.reply(None)
     else:
-        request.reply(_encoded(response, header))
+        request.reply([response] if type(response) is bytes else _encoded(response, header))
 
 
 def _encoded(response: Answer, header: RequestHeader) -> list[bytes | FileSlice]:

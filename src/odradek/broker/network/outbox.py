@@ -50,9 +50,9 @@ class Outbox:
         if not self._queue and len(unanswered) == 1:
             request = unanswered[0]
             answer = request.answer
-            if answer is not None and len(answer) == 1 and type(answer[0]) is bytes:
+            if answer is not None and len(answer) == 1 and type(data := answer[0]) is bytes:
                 unanswered.popleft()
-                return self._send_only(answer[0], request.on_sent)
+                return self._send_only(data, request.on_sent)
         while unanswered and unanswered[0].answered:
             self._add(unanswered.popleft())
         before = self.unsent_bytes

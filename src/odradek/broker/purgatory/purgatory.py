@@ -146,8 +146,4 @@ class Purgatory(Generic[K]):
             operation._keys = keys
             self.waiting += 1
             for key in keys:
-                watchers = self._watched.get(key)
-                if watchers is None:
-                    self._watched[key] = {operation: None}
-                else:
-                    watchers[operation] = None
+                self._watched.setdefault(key, {})[operation] = None

@@ -254,9 +254,13 @@ class Partition:
         last_offset = result.last_offset
         self.messages_in += last_offset - result.first_offset + 1
         self.bytes_in += size
-        if len(self.followers.maximal) == 1:  # otherwise it moves when the others have fetched
+        followers, committed = self.followers, self.committed
+        if not followers.by_id:
+            if committed.high_watermark <= last_offset:  # otherwise its producer has sent it again
+                committed.set_high_watermark(last_offset + 1)
+        elif len(followers.maximal) == 1:  # otherwise it moves when the others have fetched
             self._advance_high_watermark()
-        awaited_in = COMMITTED if self.committed.high_watermark > last_offset else self.led_since
+        awaited_in = COMMITTED if committed.high_watermark > last_offset else self.led_since
         appended: Appended = tuple.__new__(Appended, (result, awaited_in))  # past the constructor of NamedTuple
         return appended
 

@@ -328,7 +328,7 @@ class PartitionTable:
             counted_answer(outcomes)
             return
         delayed = DelayedFetch(self._reader, targets, terms, counted_answer)
-        self._fetches.watch(delayed, [target.partition for target in targets], before)
+        self._fetches.watch(delayed, delayed.partitions, before)
 
     def _count_bytes_out(self, outcomes: Iterable[FetchOutcome], *, is_follower: bool) -> None:
         for outcome in outcomes:

@@ -50,14 +50,17 @@ class LogFiles:
         segment = self.active
         if last_offset - segment.base_offset > MAX_RELATIVE_OFFSET:
             return True
-        if not segment.size:
+        taken = segment.size
+        if not taken:
             return False
-        if segment.size + size > config.segment_bytes or segment.index_room <= 0:
+        if taken + size > config.segment_bytes or segment.index_room <= 0:
             return True
-        try:
-            first = segment.first_timestamp
-        except KafkaError:  # readers report a corrupt batch
-            first = NO_TIMESTAMP
+        first = segment.known_first_timestamp
+        if first is None:
+            try:
+                first = segment.first_timestamp
+            except KafkaError:  # readers report a corrupt batch
+                first = NO_TIMESTAMP
         waited_ms = max_timestamp - first if first >= 0 else self._clock.now_ms() - segment.created_ms
         return waited_ms > config.segment_ms - segment.jitter_ms
 

@@ -49,7 +49,6 @@ class Segment:
         "_active",
         "_bytes_since_index",
         "_file",
-        "_first_timestamp",
         "_marks",
         "_max",
         "base_offset",
@@ -57,6 +56,7 @@ class Segment:
         "index",
         "index_room",
         "jitter_ms",
+        "known_first_timestamp",
         "path",
         "size",
         "time_index",
@@ -89,7 +89,7 @@ class Segment:
         self._file: SegmentFile | None = None
         self._active = False
         self._bytes_since_index = 0
-        self._first_timestamp: int | None = None
+        self.known_first_timestamp: int | None = None  # of the first batch, where it is known
         self.index_room = 0  # entries that both indexes can take still; a full index ends the segment
         self._max: TimestampOffset | None = None
         # (offset, position) pairs: where the last batches begin, and as the last pair where the segment ends.
@@ -157,7 +157,7 @@ class Segment:
         since_index = self._bytes_since_index
         newest = self._max or self.max_timestamp
         if not position:
-            self._first_timestamp = max(batch.max_timestamp for batch in batches)
+            self.known_first_timestamp = max([batch.max_timestamp for batch in batches])
         for batch in batches:
             last_offset, timestamp, size = batch.last_offset, batch.max_timestamp, batch.size
             if timestamp > newest.timestamp:
@@ -202,7 +202,7 @@ class Segment:
         self._bytes_since_index = 0
         self._max = self._newest_after_last_time_entry()
         if not position:
-            self._first_timestamp = None
+            self.known_first_timestamp = None
         return removed
 
     def finish_indexes(self) -> None:
@@ -320,12 +320,12 @@ class Segment:
     @property
     def first_timestamp(self) -> int:
         """Timestamp of the first batch, from which a roll by time counts. -1 when it has none."""
-        timestamp = self._first_timestamp
+        timestamp = self.known_first_timestamp
         if timestamp is None:
             first = next(self.headers(), None)
             if first is None:
                 return NO_TIMESTAMP
-            timestamp = self._first_timestamp = first[1].max_timestamp
+            timestamp = self.known_first_timestamp = first[1].max_timestamp
         return timestamp
 
     # -- files --------------------------------------------------------------------------------------------------

@@ -1,6 +1,6 @@
 """A fetch that waits until its partitions have `fetch.min.bytes`, for `fetch.max.wait.ms` at most."""
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 
 from odradek.broker.purgatory.purgatory import DelayedOperation
 from odradek.broker.replication.leader.fetch_reader import FetchOutcome, FetchReader, FetchTarget, FetchTerms
@@ -35,6 +35,10 @@ class DelayedFetch(DelayedOperation):
         self._terms = terms
         self._answer = answer
         self._outcomes: list[FetchOutcome] | None = None
+
+    @property
+    def partitions(self) -> Iterable[TopicPartition]:
+        return self._targets
 
     def try_complete_for(self, key: Hashable) -> bool:
         """Most events don't complete most fetches: the partition of the event shows whether this one can."""

@@ -197,7 +197,7 @@ def test_a_log_that_cannot_even_be_assessed_does_not_stop_the_others(broker: Bro
     segment = broker.hosts[A].log.segments[0]
     segment.path.write_bytes(bytes(segment.size))
     segment.close()
-    segment._first_timestamp = None
+    segment.known_first_timestamp = None
     assert broker.clean_once()
     assert broker.checkpoint == {B: 5}
     assert broker.cleaner.uncleanable.keys() == {A}
