@@ -40,11 +40,13 @@ from odradek.apps.lab.bench.transaction_figures import transaction_figures
 from odradek.apps.lab.pipeline_speed.comparison import compare as compare_pipeline
 from odradek.apps.lab.pipeline_speed.delivery import compare_deliveries
 from odradek.apps.lab.pipeline_speed.latency import compare_latencies
+from odradek.apps.lab.pipeline_speed.start import compare_starts
 from odradek.base.errors import FatalError
 
 DEFAULT_KAFKA_LIB = ".tools/kafka-lib"
 PIPELINE = "pipeline"
 PIPELINE_LATENCY = "pipeline-latency"
+PIPELINE_START = "pipeline-start"
 PIPELINE_DELIVERY = "pipeline-delivery"
 PIPELINE_ORDERS = 1_000_000
 DELIVERY_ORDERS = 300_000
@@ -100,7 +102,7 @@ def bench(options: BenchOptions) -> None:
     if not list(kafka_lib.glob("kafka-clients-*.jar")):
         raise WrongUsage(f"no Kafka jars in {kafka_lib}: run `make kafka-jars` or set ODRADEK_KAFKA_LIB")
     signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))  # not without stopping the brokers
-    if options.only in (PIPELINE, PIPELINE_LATENCY, PIPELINE_DELIVERY):
+    if options.only in (PIPELINE, PIPELINE_LATENCY, PIPELINE_DELIVERY, PIPELINE_START):
         pipeline_figures(options, kafka_lib)
         return
     chosen = chosen_figures(options.only)
@@ -115,6 +117,9 @@ def pipeline_figures(options: BenchOptions, kafka_lib: Path) -> None:
     rounds = options.rounds or (1 if options.quick else 3)
     if options.only == PIPELINE_LATENCY:
         compare_latencies(rounds, options.connector, kafka_lib, options.out, settings)
+        return
+    if options.only == PIPELINE_START:
+        compare_starts(rounds, options.connector, kafka_lib, options.out, settings)
         return
     most = PIPELINE_ORDERS if options.only == PIPELINE else DELIVERY_ORDERS
     orders = options.orders or (most // 10 if options.quick else most)
@@ -131,7 +136,7 @@ def chosen_figures(only: str | None) -> list[Figure]:
     if unknown := set(wanted) - set(groups):
         raise WrongUsage(
             f"no figures {', '.join(sorted(unknown))}; there are {', '.join(groups)}, and alone {PIPELINE}, "
-            f"{PIPELINE_LATENCY} and {PIPELINE_DELIVERY}",
+            f"{PIPELINE_LATENCY}, {PIPELINE_DELIVERY} and {PIPELINE_START}",
             "--only",
         )
     return [figure for figure in figures if figure.group in wanted]

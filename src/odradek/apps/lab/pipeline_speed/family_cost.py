@@ -38,6 +38,11 @@ def metered_family(process: "subprocess.Popen[bytes]") -> FamilyCost:
     return FamilyCost(sum(look.own_s for look in looks.values()) + _unseen_s(looks), memory_mb, len(looks))
 
 
+def cpu_until_now_s(root: int) -> float:
+    """CPU seconds of the process and of those below it, with their children that have ended."""
+    return sum(sum(map(int, fields[11:15])) for fields in _family(root).values()) / _TICKS
+
+
 @dataclass(frozen=True, slots=True)
 class _Look:
     """Last sample of a process; `waited_s`: CPU time of children that it has waited for."""
