@@ -13,7 +13,8 @@ from confluent_kafka.admin import AdminClient, NewTopic  # type: ignore[attr-def
 from pyspark.sql import DataFrame, SparkSession
 
 from java_program import SHORT_LIVED
-from odradek.apps.pipeline.session import _choose_file_manager, unzipped_spark_home
+from odradek.apps.pipeline.session import STATE_SETTINGS, _choose_file_manager
+from odradek.apps.pipeline.spark_home import unzipped_spark_home
 from odradek.testing import OdradekCluster
 
 _numbers = itertools.count(1)
@@ -62,6 +63,7 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SparkSession]:
         .config("spark.sql.shuffle.partitions", "2")
         .config("spark.sql.adaptive.enabled", "false")  # as in sessions of pipelines
         .config("spark.sql.codegen.wholeStage", "false")  # a handful of rows: plans cost more than work
+        .config(map={**STATE_SETTINGS})
         .config("spark.sql.session.timeZone", "UTC")
         .config("spark.sql.warehouse.dir", str(directory / "warehouse"))
         .config("spark.local.dir", str(directory / "local"))

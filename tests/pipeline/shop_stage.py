@@ -15,7 +15,7 @@ import pyspark
 
 from odradek.apps.demo.proof import Proof, prove
 from odradek.apps.pipeline.sample_orders import CATEGORIES, OrderMaker, Sent, Shop
-from odradek.apps.pipeline.session import unzipped_spark_home
+from odradek.apps.pipeline.spark_home import unzipped_spark_home
 from odradek.apps.pipeline.status import read_status
 from odradek.local.zookeeper_server import free_port
 
@@ -144,6 +144,20 @@ class StandaloneSpark:
         for process in self._processes:
             process.kill()
             process.wait()
+
+    def kill_executors(self, worker: int) -> int:
+        """Kill the JVMs that run tasks for the worker; it starts others. Return how many there were."""
+        threads = Path(f"/proc/{self._processes[1 + worker].pid}/task").glob("*/children")
+        children = [int(child) for thread in threads for child in thread.read_text().split()]
+        for child in children:
+            with suppress(ProcessLookupError):
+                os.kill(child, signal.SIGKILL)
+        return len(children)
+
+    def kill_worker(self, worker: int) -> None:
+        """Kill the worker for good; its executors end without it."""
+        self._processes[1 + worker].kill()
+        self._processes[1 + worker].wait()
 
     def _spawn(self, role: str, *arguments: str) -> None:
         environment = {

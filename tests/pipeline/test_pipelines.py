@@ -19,6 +19,7 @@ from odradek.apps.demo.proof import last_windows, topic_records
 from odradek.apps.pipeline.batch_output import BatchOutput
 from odradek.apps.pipeline.queries import Query
 from odradek.apps.pipeline.replay import replay
+from odradek.apps.pipeline.session import ROCKSDB, STATE_STORE
 from odradek.apps.pipeline.spec import Pipeline
 from odradek.apps.pipeline.tables.reading import read_table
 from odradek.apps.pipeline.topic_output import BATCH_HEADER
@@ -77,6 +78,7 @@ def sums(named):
     return sums.select(start, F.col("name").alias("category"), "name", "orders", "revenue")
 """,
 }
+HEAP_STORE = "org.apache.spark.sql.execution.streaming.state.HDFSBackedStateStoreProvider"
 HUGE = 10 * 1024 * 1024
 NOON = datetime(2026, 1, 1, 12, 10, tzinfo=UTC)
 
@@ -121,6 +123,7 @@ def play(
     text = PROJECT.format(orders=orders, kinds=kinds, bootstrap=bootstrap)
     yield Play(spark, declare(tmp_path / "project", text, FILES), orders, kinds, fill)
     spark.conf.unset("spark.sql.ansi.enabled")
+    spark.conf.set(STATE_STORE, ROCKSDB)
 
 
 def test_from_topics_to_a_table_and_a_topic(play: Play, bootstrap: str) -> None:
@@ -188,6 +191,22 @@ def test_without_records_final_windows_of_a_second_view_wait(play: Play) -> None
     play.order(4, kind=9, at=(NOON + timedelta(hours=3)).isoformat())
     run_once(play.spark, pipeline)
     assert play.sums() == {"book": 2}
+
+
+def test_a_batch_without_a_record_can_be_read_ahead_of_the_queries(play: Play) -> None:
+    play.order(1)
+    Views(play.spark, play.pipeline).streams.read_nothing()
+
+
+@pytest.mark.parametrize("stores", [(HEAP_STORE, ROCKSDB), (ROCKSDB, HEAP_STORE)])
+def test_state_is_continued_in_the_store_of_its_checkpoint(play: Play, stores: tuple[str, str]) -> None:
+    """Whatever a later run would choose: what deduplication and windows have seen is known."""
+    for number, store in enumerate(stores):
+        play.spark.conf.set(STATE_STORE, store)
+        play.order(number, number + 1)
+        run_once(play.spark, play.pipeline)
+    assert play.table() == ids(0, 1, 2)
+    assert play.sums() == {"book": 3}
 
 
 class DriverDied(Exception):

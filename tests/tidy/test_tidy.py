@@ -234,6 +234,7 @@ def test_server_processes_are_started_by_one_class() -> None:
         "apps/lab/bench/security_figures.py",
         "apps/lab/pipeline_speed/comparison.py",
         "apps/lab/spark_read/sessions.py",
+        "apps/pipeline/spark_jvm.py",
         "local/owned_process.py",
     }
     assert {name_of(path) for path in sources() if "Popen(" in path.read_text()} - allowed == set()

@@ -1,12 +1,14 @@
 """Stage of the demo: three brokers, the topics, and a pipeline project that `pipeline init` wrote."""
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
 from odradek.apps.pipeline.scaffold import init_project
+from odradek.apps.pipeline.spark_home import SWITCH
 from odradek.base.errors import FatalError
 from odradek.client.cluster_client import ClusterClient
 from odradek.client.topic_admin import create_topic
@@ -43,8 +45,11 @@ class Stage:
     def start_pipeline(self) -> None:
         init_project(self.project, NAME, self.bootstrap)
         command = [sys.executable, "-m", "odradek", "pipeline", "run", str(self.project), "--master", "local[2]"]
+        environment = os.environ | {SWITCH: "off"}  # a demo leaves nothing behind, and its end doesn't wait
         with self._log.open("ab") as log:
-            self._pipeline = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT)
+            self._pipeline = subprocess.Popen(
+                command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, env=environment
+            )
 
     def status(self) -> dict[str, Any] | None:
         """Return the status of the pipeline; FatalError if it has ended."""

@@ -179,6 +179,16 @@ def committed_offsets(checkpoint: Path) -> dict[str, dict[str, int]]:
     return found
 
 
+def state_store(checkpoint: Path) -> str | None:
+    """Return the class of the state store that a query's checkpoint has; None without a batch."""
+    try:
+        facts = (checkpoint / "offsets" / str(last_begun_batch(checkpoint))).read_text().splitlines()[1]
+        found: str | None = json.loads(facts)["conf"].get("spark.sql.streaming.stateStore.providerClass")
+    except (FileNotFoundError, IndexError, KeyError):
+        return None
+    return found
+
+
 def last_begun_batch(checkpoint: Path) -> int:
     """Return the number of the last batch that a query has begun; -1 if it has begun none."""
     return _last_batch(checkpoint / "offsets")

@@ -7,13 +7,13 @@ import fcntl
 import os
 import signal
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
-from odradek.apps.pipeline.checkpoint import Checkpoint, Identity, committed_offsets, make_directory
+from odradek.apps.pipeline.checkpoint import Checkpoint, Identity, committed_offsets, make_directory, state_store
 from odradek.apps.pipeline.cluster_side import EndsWatch, cluster_with_inputs, create_outputs
 from odradek.apps.pipeline.declaration_changes import changes, declared
 from odradek.apps.pipeline.decoding import check_package, check_schema_file
@@ -25,14 +25,17 @@ from odradek.apps.pipeline.progress import QueryProgressBoard
 from odradek.apps.pipeline.queries import Query, build, group_of, plan, table_writer
 from odradek.apps.pipeline.replay import retire_replayed
 from odradek.apps.pipeline.session import (
+    ROCKSDB,
+    SHORT_LIVED,
+    STATE_STORE,
     SparkTarget,
     jvm_of_finite_run,
     jvm_of_lasting_run,
-    start_session,
     start_workers,
     ui_address,
 )
 from odradek.apps.pipeline.spark_errors import in_one_sentence
+from odradek.apps.pipeline.spark_start import SparkStart
 from odradek.apps.pipeline.spec import Delivery, Pipeline, TableFormat, TableSink
 from odradek.apps.pipeline.status import (
     FAILED,
@@ -76,14 +79,16 @@ def validate(pipeline: Pipeline, target: SparkTarget) -> dict[str, list[tuple[st
     fault."""
     pipeline = secured(pipeline, target)
     _check_formats(pipeline)
-    spark = start_session(pipeline.name, target, pipeline.spark, pipeline.state_directory)
-    try:
-        with in_one_sentence():
-            views = Views(spark, pipeline)
-            _planned(pipeline, spark, views, Checkpoint(pipeline.checkpoint), 1)
-            return {name: views.frames[sink.view].dtypes for name, sink in pipeline.sinks.items()}
-    finally:
-        spark.stop()
+    with SparkStart(pipeline, target, has_ui=False, note=_ignored) as start:
+        start.begin(SHORT_LIVED)
+        spark = start.session()
+        try:
+            with in_one_sentence():
+                views = Views(spark, pipeline)
+                _planned(pipeline, spark, views, Checkpoint(pipeline.checkpoint), 1)
+                return {name: views.frames[sink.view].dtypes for name, sink in pipeline.sinks.items()}
+        finally:
+            spark.stop()
 
 
 def run(pipeline: Pipeline, options: RunOptions, show: Show, note: Callable[[str], None]) -> None:
@@ -92,8 +97,11 @@ def run(pipeline: Pipeline, options: RunOptions, show: Show, note: Callable[[str
     with _locked(pipeline), stop.heard():
         pipeline = secured(pipeline, options.target)
         _check_formats(pipeline)
-        checkpoint, identity = claim(pipeline, note)
-        Run(pipeline, options, checkpoint, identity, show, note).go(stop)
+        with SparkStart(pipeline, options.target, has_ui=not options.once, note=note) as spark:
+            if not options.once:  # the options of a finite run depend on what waits
+                spark.begin(jvm_of_lasting_run(pipeline.spark), may_record=True)
+            checkpoint, identity = claim(pipeline, note)
+            Run(pipeline, options, checkpoint, identity, spark, show, note).go(stop)
 
 
 def secured(pipeline: Pipeline, target: SparkTarget) -> Pipeline:
@@ -126,9 +134,11 @@ class Run:
         options: RunOptions,
         checkpoint: Checkpoint,
         identity: Identity,
+        spark: SparkStart,
         show: Show,
         note: Callable[[str], None],
     ) -> None:
+        self._spark = spark
         self._pipeline = pipeline
         self._options = options
         self._checkpoint = checkpoint
@@ -165,24 +175,19 @@ class Run:
 
     def _with_spark(self, stop: "StopRequest") -> None:
         pipeline = self._pipeline
-        lasting = {"spark.ui.enabled": str(not self._options.once).lower()}
-        jvm: Mapping[str, str] = {}
-        if self._options.target.is_local:
-            is_finite = self._options.once
-            jvm = jvm_of_finite_run(self._waiting()) if is_finite else jvm_of_lasting_run(pipeline.spark)
-        settings = {**lasting, **jvm, **pipeline.spark}
-        self._note("Spark starts …")
-        spark = start_session(pipeline.name, self._options.target, settings, pipeline.state_directory)
+        if self._options.once:
+            self._spark.begin(jvm_of_finite_run(self._waiting(), has_state_in_heap=self._has_state_in_heap()))
+        spark = self._spark.session()
         self._note("Spark runs; the first batch compiles its queries, which takes up to a minute")
-        if self._options.target.is_local:
-            start_workers(spark)
         self._facts = replace(self._facts, spark_ui=ui_address(spark))
         listener = self._listener()
         stop.wait_for_queries()
+        generation = self._identity.generation
+        views = Views(spark, pipeline, self._identity.starting, self._ends.ends)
+        if self._options.target.is_local:
+            start_workers(spark, views.streams.read_nothing)
         try:
             spark.streams.addListener(listener)
-            generation = self._identity.generation
-            views = Views(spark, pipeline, self._identity.starting, self._ends.ends)
             queries = _planned(pipeline, spark, views, self._checkpoint, generation)
             check_changes(pipeline, views, self._checkpoint, generation, self._note)
             self._checkpoint.keep_queries(generation, [query.shared for query in queries])
@@ -217,6 +222,14 @@ class Run:
         kept = [self._checkpoint.query(generation, query.name) for query in self._checkpoint.queries(generation)]
         lags = [lag(offsets, ends) for checkpoint in kept if (offsets := committed_offsets(checkpoint))]
         return max((each or 0 for each in lags), default=sum(sum(topic.values()) for topic in ends.values()))
+
+    def _has_state_in_heap(self) -> bool:
+        """Return whether a query has another state store than RocksDB, by its checkpoint or by the declaration."""
+        generation, chosen = self._identity.generation, self._pipeline.spark.get(STATE_STORE, ROCKSDB)
+        kept = [self._checkpoint.query(generation, query.name) for query in self._checkpoint.queries(generation)]
+        return any(
+            (state_store(checkpoint) or chosen) != ROCKSDB for checkpoint in kept or [self._checkpoint.directory]
+        )
 
     def _tell(self, state: str, reason: str | None = None) -> None:
         ends = self._ends.refresh()
@@ -312,6 +325,10 @@ def _locked(pipeline: Pipeline) -> Iterator[None]:
         yield
     finally:
         os.close(handle)
+
+
+def _ignored(text: str) -> None:
+    """Tell nobody."""
 
 
 class StopRequest:

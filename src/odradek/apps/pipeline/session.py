@@ -3,7 +3,7 @@
 import os
 import socket
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -12,7 +12,10 @@ from threading import Thread
 from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
+from odradek.apps.pipeline.planner_warmup import warm_planner
 from odradek.apps.pipeline.spark_errors import in_one_sentence
+from odradek.apps.pipeline.spark_home import shared_home, unzipped_spark_home
+from odradek.apps.pipeline.spark_jvm import SparkJvm, has_jvm
 from odradek.base.errors import FatalError
 from odradek.local.java import find_java
 
@@ -24,7 +27,20 @@ LOCAL = "local[*]"
 _DAEMON = "odradek.apps.pipeline.worker_daemon"
 _CONNECT_PORT = 15002
 _CONNECT_TIMEOUT_S = 10
+# State outside of the heap, of which that of a million orders in two views takes 550 MB (decision 0044). A checkpoint
+# goes on with the store that it began with. A batch stores its changes, not the files of its databases, which share
+# memory of this size.
+STATE_STORE = "spark.sql.streaming.stateStore.providerClass"
+ROCKSDB = "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+_ROCKSDB = "spark.sql.streaming.stateStore.rocksdb"
+STATE_SETTINGS = {
+    STATE_STORE: ROCKSDB,
+    f"{_ROCKSDB}.changelogCheckpointing.enabled": "true",
+    f"{_ROCKSDB}.boundedMemoryUsage": "true",
+    f"{_ROCKSDB}.maxMemoryUsageMB": "128",
+}
 _SETTINGS = {
+    **STATE_SETTINGS,
     "spark.sql.session.timeZone": "UTC",
     # If a rule or a transform fails for a record, the result is null and the record becomes a dead letter: never a
     # crash.
@@ -44,7 +60,7 @@ _SETTINGS = {
     "spark.sql.adaptive.enabled": "false",
     # Generated classes of all plans of a batch; of those that don't fit Spark compiles each again in every batch.
     "spark.sql.codegen.cache.maxEntries": "1000",
-    # Versions of the state in memory beside the one that is written: the batch before, from which it comes.
+    # State in the heap: versions beside the one that is written, which is the one of the batch before.
     "spark.sql.streaming.maxBatchesToRetainInMemory": "1",
 }
 _JAVA_OPTIONS = "spark.driver.extraJavaOptions"
@@ -54,12 +70,19 @@ _CLASSES = "-XX:MetaspaceSize=256m"
 _LAUNCHER_OPTIONS = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
 # A Spark that lives for seconds or minutes: the optimizing compiler took 45 of 124 CPU seconds of a run over 200,000
 # orders on two cores, and gave back 2 (decision 0029).
-SHORT_LIVED = {_JAVA_OPTIONS: f"-XX:TieredStopAtLevel=1 -XX:+UseSerialGC {_CLASSES}"}
-# A run over more records than these uses the optimizing compiler, whose cost doesn't depend on their number.
+_NO_OPTIMIZER = "-XX:TieredStopAtLevel=1"
+SHORT_LIVED = {_JAVA_OPTIONS: f"{_NO_OPTIMIZER} -XX:+UseSerialGC {_CLASSES}"}
+# Finite runs over up to so many records have that JVM with Spark's heap of 1 GB.
 RECORDS_OF_SHORT_RUN_MAX = 400_000
-# State, which lives long, is most of the heap: 280 bytes for each key to deduplicate by and each view. The generation
-# of new objects is bounded, so that the rest of the heap is for it.
-_LONG_RUN = {_JAVA_OPTIONS: f"-XX:+UseSerialGC -XX:MaxNewSize=256m {_CLASSES}"}
+# A run over more records than these uses the optimizing compiler: it costs 9 s of a million, and gives 11 s back with
+# each further one (decision 0046).
+RECORDS_WITHOUT_OPTIMIZER_MAX = 1_500_000
+# The generation of new objects is bounded, and so is what is free among the old ones: memory that is touched once stays
+# with the process.
+_LONG_RUN = f"-XX:+UseSerialGC -XX:MaxNewSize=128m -XX:MinHeapFreeRatio=20 {_CLASSES}"
+_HEAP_MB = 520
+# In the heap, state is most of it: 280 bytes for each key to deduplicate by and each view. It lives long.
+_LONG_RUN_WITH_STATE = f"-XX:+UseSerialGC -XX:MaxNewSize=256m {_CLASSES}"
 _HEAP_WITHOUT_STATE_MB, _HEAP_MIN_MB, _HEAP_MAX_MB = 450, 1024, 4096
 _STATE_BYTES_PER_RECORD = 600  # of two views
 # A run that lasts: the optimizing compiler begins ten times later than by default. At the JVM's defaults it took a core
@@ -106,21 +129,49 @@ def require_spark() -> None:
         raise FatalError("pipelines run on Spark, which is not installed: pip install 'odradek[spark]'")
 
 
-def start_session(name: str, target: SparkTarget, settings: Mapping[str, str], work: Path) -> "SparkSession":
-    """Start a session. `work`: a directory for Spark's other files. The given settings override ours."""
+def start_session(
+    name: str, target: SparkTarget, settings: Mapping[str, str], work: Path, jvm: SparkJvm | None = None
+) -> "SparkSession":
+    """Start a session. `work`: a directory for Spark's other files. The given settings override ours.
+
+    `jvm` has been started for the same session (`start_jvm`).
+    """
     require_spark()
+    if target.remote:
+        return _remote_session(target, settings)
+    given = jvm.settings if jvm is not None else _prepared(name, target, settings, work)
     from pyspark.sql import SparkSession
 
-    if target.remote:
-        _check_answers(target.remote)
-        if find_spec("grpc") is None:
-            raise FatalError("--remote needs Spark Connect's client: pip install 'odradek[connect]'")
-        builder = SparkSession.builder.remote(target.remote)
-        runtime = {key: value for key, value in _SETTINGS.items() if key.startswith("spark.sql.")}
-        return _started(builder, {**runtime, **settings}, target)
+    if jvm is not None:
+        with in_one_sentence(f"Spark doesn't start on {target}: "):
+            warm_planner(jvm.connect())
+    session = _started(SparkSession.builder, given, target)
+    if _FILE_MANAGER not in settings:
+        _choose_file_manager(session)
+    return session
+
+
+def start_jvm(
+    name: str, target: SparkTarget, settings: Mapping[str, str], work: Path, *, may_record: bool = False
+) -> SparkJvm | None:
+    """Start Spark's JVM ahead of the session; None if this process has one, or Spark is elsewhere.
+
+    `may_record`: without an archive of Spark's classes, the JVM writes one when it is stopped.
+    """
+    require_spark()
+    if not target.is_local or has_jvm():
+        return None
+    shared = shared_home(settings)
+    if shared is not None:
+        os.environ["SPARK_HOME"] = str(shared.home)
+    given = _prepared(name, target, settings, work)
+    return SparkJvm(Path(os.environ["SPARK_HOME"]), given, shared, may_record=may_record)
+
+
+def _prepared(name: str, target: SparkTarget, settings: Mapping[str, str], work: Path) -> Mapping[str, str]:
+    """Set the environment of Spark's processes; return all settings of the session."""
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
-    is_local = target.master.startswith("local")
-    if is_local:
+    if target.is_local:
         os.environ.setdefault("SPARK_LOCAL_IP", "127.0.0.1")
         os.environ.setdefault("SPARK_LAUNCHER_OPTS", _LAUNCHER_OPTIONS)
         # Otherwise the allocator has a pool for each of many threads, and gives little of them back.
@@ -131,39 +182,42 @@ def start_session(name: str, target: SparkTarget, settings: Mapping[str, str], w
     if "JAVA_HOME" not in os.environ:
         os.environ["JAVA_HOME"] = str(_java_home(work))
     local = {}
-    if is_local:
+    if target.is_local:
         local = {"spark.sql.shuffle.partitions": str(os.cpu_count() or 2), "spark.python.daemon.module": _DAEMON}
     warehouse = {"spark.sql.warehouse.dir": str(work / "warehouse")}
-    builder = SparkSession.builder.master(target.master).appName(f"odradek pipeline {name}")
-    session = _started(builder, {**_SETTINGS, **local, **warehouse, **settings}, target)
-    if _FILE_MANAGER not in settings:
-        _choose_file_manager(session)
-    _register_source(session)
-    return session
+    named = {"spark.master": target.master, "spark.app.name": f"odradek pipeline {name}"}
+    return {**_SETTINGS, **local, **warehouse, **named, **settings}
 
 
-def jvm_of_finite_run(records: int) -> Mapping[str, str]:
+def _remote_session(target: SparkTarget, settings: Mapping[str, str]) -> "SparkSession":
+    from pyspark.sql import SparkSession
+
+    assert target.remote is not None
+    _check_answers(target.remote)
+    if find_spec("grpc") is None:
+        raise FatalError("--remote needs Spark Connect's client: pip install 'odradek[connect]'")
+    builder = SparkSession.builder.remote(target.remote)
+    runtime = {key: value for key, value in _SETTINGS.items() if key.startswith("spark.sql.")}
+    return _started(builder, {**runtime, **settings}, target)
+
+
+def jvm_of_finite_run(records: int, *, has_state_in_heap: bool) -> Mapping[str, str]:
     """Settings of the JVM for a local run that ends when it has read the records that wait, about so many."""
     if records <= RECORDS_OF_SHORT_RUN_MAX:
         return SHORT_LIVED
-    heap_mb = _HEAP_WITHOUT_STATE_MB + records * _STATE_BYTES_PER_RECORD // 10**6
-    return _LONG_RUN | {"spark.driver.memory": f"{max(_HEAP_MIN_MB, min(heap_mb, _HEAP_MAX_MB))}m"}
+    options, heap_mb = _LONG_RUN, _HEAP_MB
+    if has_state_in_heap:
+        wanted_mb = _HEAP_WITHOUT_STATE_MB + records * _STATE_BYTES_PER_RECORD // 10**6
+        options, heap_mb = _LONG_RUN_WITH_STATE, max(_HEAP_MIN_MB, min(wanted_mb, _HEAP_MAX_MB))
+    if records <= RECORDS_WITHOUT_OPTIMIZER_MAX:
+        options = f"{_NO_OPTIMIZER} {options}"
+    return {_JAVA_OPTIONS: options, "spark.driver.memory": f"{heap_mb}m"}
 
 
 def jvm_of_lasting_run(settings: Mapping[str, str]) -> Mapping[str, str]:
     """Settings of the JVM for a local run without an end. A project with a heap of its own keeps Java's collector."""
     collector = "" if "spark.driver.memory" in settings else "-XX:+UseSerialGC "
     return {_JAVA_OPTIONS: f"{collector}{_CLASSES} {_LASTING}"}
-
-
-def _register_source(session: "SparkSession") -> None:
-    """Register the data source, which Spark would find by itself, so that its tasks run in the workers of functions.
-
-    A source that Spark has found has another environment: a second daemon, and twice as many Python workers.
-    """
-    from odradek.apps.pipeline.source.data_source import TopicDataSource
-
-    session.dataSource.register(TopicDataSource)
 
 
 def _choose_file_manager(session: "SparkSession") -> None:
@@ -176,15 +230,20 @@ def _choose_file_manager(session: "SparkSession") -> None:
             return
 
 
-def start_workers(session: "SparkSession") -> None:
-    """Start the daemon of Python workers, and load Spark's classes of tasks, while the queries are planned."""
+def start_workers(session: "SparkSession", read_nothing: Callable[[], None]) -> None:
+    """Start the daemon of Python workers, and load Spark's classes of tasks, while the queries are planned.
+
+    `read_nothing` reads as the queries will.
+    """
 
     def rows_as_they_are(batches: "Iterator[pa.RecordBatch]") -> "Iterator[pa.RecordBatch]":
         yield from batches
 
     def run() -> None:
         with suppress(Exception):  # the first batch starts them then, and reports the error
-            session.range(0, 1, 1, 1).mapInArrow(rows_as_they_are, "id LONG").collect()
+            rows = session.range(0, 1, 1, 1).mapInArrow(rows_as_they_are, "id LONG")
+            rows.repartition("id").groupBy("id").count().toArrow()  # with an exchange and an aggregate, as a batch
+            read_nothing()
 
     Thread(target=run, name="start of Python workers", daemon=True).start()
 
@@ -224,25 +283,6 @@ def _check_answers(remote: str) -> None:
     except (OSError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise FatalError(f"Spark doesn't start on {remote}: no server answers there ({reason})") from None
-
-
-def unzipped_spark_home(work: Path) -> Path:
-    """Spark as the wheel has it, but for the zip of Python sources that it puts before everything else.
-
-    Python compiles a zip's modules anew in every worker, 1.0 s of CPU; from site-packages the same takes 0.4 s. Spark
-    gives a worker ten seconds to start, which may be too short on a busy machine.
-    """
-    spec = find_spec("pyspark")
-    assert spec is not None
-    assert spec.origin is not None
-    wheel, home = Path(spec.origin).parent, work / "spark"
-    home.mkdir(parents=True, exist_ok=True)
-    for name in ("bin", "jars", "sbin"):
-        link = home / name
-        if not link.is_symlink() or link.readlink() != wheel / name:
-            link.unlink(missing_ok=True)
-            link.symlink_to(wheel / name)
-    return home
 
 
 def _started(builder: "SparkSession.Builder", settings: Mapping[str, str], target: SparkTarget) -> "SparkSession":

@@ -12,6 +12,7 @@ from traceback import extract_tb
 from typing import TYPE_CHECKING, Any
 
 from odradek.apps.pipeline.dimension_read import tasks_of, topic_rows
+from odradek.apps.pipeline.input_streams import InputStreams, OffsetsByTopic
 from odradek.apps.pipeline.quality import REASON, RECORD, branch_of, exchanged, good, judged
 from odradek.apps.pipeline.spark_errors import in_one_sentence, is_sparks
 from odradek.apps.pipeline.spec import Dimension, Pipeline, PythonTransform, Source, Transform
@@ -19,15 +20,6 @@ from odradek.base.errors import FatalError
 
 if TYPE_CHECKING:
     from pyspark.sql import DataFrame, SparkSession
-
-OffsetsByTopic = Mapping[str, Mapping[str, int]]
-# A partition with most of the keys is read by several tasks, not by one while the other cores wait.
-_RANGES_PER_BATCH = 4
-_RANGE_RECORDS_MIN = 10_000
-# Partitions with few records each are read by one task: a task costs more than some hundred records.
-_TASK_RECORDS_MIN = 2_500
-# The driver writes the first batch of a backlog, so that the table has rows while the JVM still compiles.
-_FIRST_BATCH_RECORDS = 2_000
 
 
 class Views:
@@ -44,7 +36,7 @@ class Views:
     ) -> None:
         self._spark = spark
         self._pipeline = pipeline
-        self._starting = starting or {}
+        self._streams = InputStreams(spark, pipeline, starting or {})
         self._ends = ends or {}
         self._frames: dict[str, DataFrame] = {}
         self._exchanges: dict[str, DataFrame] = {}
@@ -54,64 +46,44 @@ class Views:
         return self._frames
 
     def build(self) -> "Mapping[str, DataFrame]":
+        for dimension in self._pipeline.dimensions.values():  # they need no stream, so they are first
+            with _named(f"[dimensions.{dimension.name}]"):
+                self._keep(dimension.name, self._dimension(dimension))
         for source in self._pipeline.sources.values():
             with _named(f"[sources.{source.name}]"):
                 self._keep(source.name, self._source(source))
-        for dimension in self._pipeline.dimensions.values():
-            with _named(f"[dimensions.{dimension.name}]"):
-                self._keep(dimension.name, self._dimension(dimension))
         for transform in self._pipeline.transforms.values():
             self._keep(transform.name, self._transformed(transform))
         return self._frames
+
+    @property
+    def streams(self) -> InputStreams:
+        return self._streams
 
     def judgement(self, name: str) -> "DataFrame":
         """Input of dead letters: the topics of a source or a dimension, as a stream."""
         if name in self._exchanges:
             return branch_of(self._exchanges[name], self._pipeline.sources[name])
         dimension = self._pipeline.dimensions[name]
-        raw = self._stream_of((dimension.topic,), "earliest")
-        return judged(raw.where("value IS NOT NULL"), dimension.decoding)
+        return judged(self._streams.of(name).where("value IS NOT NULL"), dimension.decoding)
 
     def _keep(self, name: str, frame: "DataFrame") -> None:
         frame.createOrReplaceTempView(name)
         self._frames[name] = frame
 
     def _source(self, source: Source) -> "DataFrame":
-        exchange = exchanged(judged(self._stream(source), source.decoding, source), source)
+        exchange = exchanged(judged(self._streams.of(source.name), source.decoding, source), source)
         self._exchanges[source.name] = exchange
         frame = good(branch_of(exchange, source))
         return frame.dropDuplicatesWithinWatermark(list(source.dedupe)) if source.dedupe else frame
-
-    def _stream(self, source: Source) -> "DataFrame":
-        return self._stream_of(source.topics, source.start, fail_on_data_loss=source.fail_on_data_loss)
-
-    def _stream_of(self, topics: tuple[str, ...], start: str, *, fail_on_data_loss: bool = True) -> "DataFrame":
-        reader = (
-            self._spark.readStream.format("odradek").options(**self._connection).option("subscribe", ",".join(topics))
-        )
-        given = {topic: dict(self._starting[topic]) for topic in topics if topic in self._starting}
-        if given:
-            import json
-
-            start = json.dumps(given)
-        options = {
-            "startingOffsets": start,
-            "maxOffsetsPerTrigger": str(self._pipeline.records_per_batch_max),
-            "maxOffsetsOfFirstTrigger": str(_FIRST_BATCH_RECORDS),
-            "maxRecordsPerPartition": str(
-                max(_RANGE_RECORDS_MIN, self._pipeline.records_per_batch_max // _RANGES_PER_BATCH)
-            ),
-            "minRecordsPerPartition": str(_TASK_RECORDS_MIN),
-            "failOnDataLoss": str(fail_on_data_loss).lower(),
-        }
-        return reader.options(**options).load()
 
     def _dimension(self, dimension: Dimension) -> "DataFrame":
         """The newest good record of each key; a tombstone takes its key away."""
         from pyspark.sql import functions as F
 
         tasks = tasks_of(self._ends.get(dimension.topic))
-        rows = topic_rows(self._spark, self._connection, dimension.topic, tasks)
+        connection = {"kafka.bootstrap.servers": self._pipeline.bootstrap}
+        rows = topic_rows(self._spark, connection, dimension.topic, tasks)
         judgement = judged(rows, dimension.decoding)
         kept = judgement.where(F.col(REASON).isNull() | F.col("_value").isNull())
         newest = F.max_by(F.struct(*kept.columns), F.col(f"{RECORD}.offset")).alias("newest")
@@ -162,10 +134,6 @@ class Views:
         if not isinstance(frame, DataFrame):
             raise FatalError(f"{transform.file.name}: {transform.function} returns {frame!r}, which is not a DataFrame")
         return frame
-
-    @property
-    def _connection(self) -> dict[str, str]:
-        return {"kafka.bootstrap.servers": self._pipeline.bootstrap}
 
 
 @contextmanager

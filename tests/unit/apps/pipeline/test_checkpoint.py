@@ -1,11 +1,12 @@
 """Owner of a checkpoint: the pipeline's own is taken up, every other refused."""
 
+import json
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from odradek.apps.pipeline.checkpoint import Checkpoint, Identity, batch_offsets, committed_offsets
+from odradek.apps.pipeline.checkpoint import Checkpoint, Identity, batch_offsets, committed_offsets, state_store
 from odradek.base.errors import FatalError
 
 MINE = Identity(pipeline="p", cluster="c", reads={"s": ["a", "b"]}, writes={"q": "topic t"}, checkpoint_id="id")
@@ -69,3 +70,12 @@ def test_offsets_are_read_from_sparks_log(tmp_path: Path) -> None:
     (tmp_path / "commits").mkdir()
     (tmp_path / "commits" / "3").touch()
     assert committed_offsets(tmp_path) == {"a": {"0": 5}}
+
+
+def test_the_state_store_is_the_one_in_sparks_log(tmp_path: Path) -> None:
+    assert state_store(tmp_path) is None
+    (tmp_path / "offsets").mkdir()
+    facts = {"batchWatermarkMs": 0, "conf": {"spark.sql.streaming.stateStore.providerClass": "a.Provider"}}
+    (tmp_path / "offsets" / "12").write_text(f"v1\n{json.dumps(facts)}\n{{}}\n")
+    (tmp_path / "offsets" / "9").write_text("v1\n{}\n{}\n")
+    assert state_store(tmp_path) == "a.Provider"

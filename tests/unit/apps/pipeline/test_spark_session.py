@@ -6,6 +6,7 @@ import pytest
 
 from odradek.apps.pipeline.session import (
     RECORDS_OF_SHORT_RUN_MAX,
+    RECORDS_WITHOUT_OPTIMIZER_MAX,
     SparkTarget,
     jvm_of_finite_run,
     jvm_of_lasting_run,
@@ -29,9 +30,13 @@ def test_a_connect_server_that_is_none(remote: str, told: str, tmp_path: Path) -
 
 
 def test_a_short_run_has_no_optimizing_compiler_and_a_long_one_has() -> None:
-    short, long = (jvm_of_finite_run(RECORDS_OF_SHORT_RUN_MAX + more) for more in (0, 1))
+    short, long = (jvm_of_finite_run(RECORDS_WITHOUT_OPTIMIZER_MAX + more, has_state_in_heap=False) for more in (0, 1))
     assert "TieredStopAtLevel=1" in short["spark.driver.extraJavaOptions"]
     assert "TieredStopAtLevel" not in long["spark.driver.extraJavaOptions"]
+
+
+def test_a_run_over_few_records_has_sparks_heap() -> None:
+    assert "spark.driver.memory" not in jvm_of_finite_run(RECORDS_OF_SHORT_RUN_MAX, has_state_in_heap=True)
 
 
 def test_a_heap_of_the_project_keeps_javas_collector() -> None:
@@ -41,5 +46,7 @@ def test_a_heap_of_the_project_keeps_javas_collector() -> None:
 
 
 @pytest.mark.parametrize(("records", "heap"), [(500_000, "1024m"), (2_000_000, "1650m"), (10**9, "4096m")])
-def test_the_heap_of_a_long_run_grows_with_the_records_that_wait(records: int, heap: str) -> None:
-    assert jvm_of_finite_run(records)["spark.driver.memory"] == heap
+def test_a_heap_with_state_grows_with_the_records_that_wait(records: int, heap: str) -> None:
+    with_state, without = (jvm_of_finite_run(records, has_state_in_heap=has) for has in (True, False))
+    assert with_state["spark.driver.memory"] == heap
+    assert without["spark.driver.memory"] == "520m"

@@ -17,7 +17,6 @@ from time import monotonic
 from typing import Final
 
 import pyarrow as pa
-import pyarrow.compute as pc
 from confluent_kafka import Consumer, KafkaError, KafkaException, Message
 from confluent_kafka import TopicPartition as ClientPartition
 from pyspark.sql.types import StructType
@@ -159,7 +158,7 @@ class Columns:
                 offset=pa.array(list(map(Message.offset, messages)), pa.int64()),
                 timestamp=pa.array(times, pa.timestamp("ms", "UTC")).cast(pa.timestamp("us", "UTC")),
                 # librdkafka counts from "not available", Java from -1
-                timestamp_type=pc.subtract(pa.array(kinds, pa.int32()), 1),
+                timestamp_type=pa.array([kind - 1 for kind in kinds], pa.int32()),
                 key=pa.array(list(map(Message.key, messages)), pa.binary()),
                 value=pa.array(list(map(Message.value, messages)), pa.binary()),
                 headers=None if headers_type is None else pa.array(list(map(_header_rows, messages)), headers_type),
