@@ -1,6 +1,7 @@
 """Fixtures of several kinds of test: real ZooKeeper, and real Apache Kafka where it can be had."""
 
 import gc
+import os
 import re
 import signal
 import socket
@@ -19,7 +20,9 @@ from apache_kafka import KafkaPeer, kafka4_jars, kafka_jars
 from class_archive import share_zookeeper_classes
 from coordination_server import coordination_server
 from forked_brokers import fork_brokers
+from kafka_tools import KafkaTools
 from obtaining import skipped_if_unobtainable
+from odradek.apps.pipeline.spark_home import SWITCH as ARCHIVE_OF_SPARK_CLASSES
 from odradek.base import logs
 from odradek.local import zookeeper_server as server
 
@@ -48,6 +51,7 @@ def _own_range() -> range:
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    os.environ.setdefault(ARCHIVE_OF_SPARK_CLASSES, "off")  # a pipeline would make one at the end of its run
     hands_out = config.getoption("numprocesses", None) and not hasattr(config, "workerinput")
     if not hands_out:  # else it starts no server itself
         server._SERVER_PORTS = _own_range()
@@ -157,6 +161,13 @@ def kafka_lib() -> Path:
     """The directory of Apache Kafka's jars: `java -cp "DIR/*" CLASS` runs any of its tools."""
     with skipped_if_unobtainable():
         return kafka_jars()
+
+
+@pytest.fixture(scope="session")
+def kafka_tools(kafka_lib: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaTools]:
+    """Kafka's own tools in one JVM."""
+    with KafkaTools(kafka_lib, tmp_path_factory.mktemp("kafka-tools")) as tools:
+        yield tools
 
 
 @pytest.fixture(scope="session")

@@ -71,13 +71,6 @@ def pair(odradek_cluster: Cluster, kafka_peer: KafkaPeer) -> Iterator[KafkaPair]
 
 
 @pytest.fixture(scope="session")
-def kafka_tools(kafka_lib: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[KafkaTools]:
-    """Kafka's own tools in one JVM."""
-    with KafkaTools(kafka_lib, tmp_path_factory.mktemp("kafka-tools")) as tools:
-        yield tools
-
-
-@pytest.fixture(scope="session")
 def java_tool(kafka_tools: KafkaTools) -> JavaTool:
     """Runs one of Kafka's own tools and gives its output; a failure of it fails the test."""
 

@@ -145,20 +145,6 @@ class StandaloneSpark:
             process.kill()
             process.wait()
 
-    def kill_executors(self, worker: int) -> int:
-        """Kill the JVMs that run tasks for the worker; it starts others. Return how many there were."""
-        threads = Path(f"/proc/{self._processes[1 + worker].pid}/task").glob("*/children")
-        children = [int(child) for thread in threads for child in thread.read_text().split()]
-        for child in children:
-            with suppress(ProcessLookupError):
-                os.kill(child, signal.SIGKILL)
-        return len(children)
-
-    def kill_worker(self, worker: int) -> None:
-        """Kill the worker for good; its executors end without it."""
-        self._processes[1 + worker].kill()
-        self._processes[1 + worker].wait()
-
     def _spawn(self, role: str, *arguments: str) -> None:
         environment = {
             **os.environ,

@@ -9,6 +9,7 @@ import pytest
 from confluent_kafka import Consumer, TopicPartition
 from confluent_kafka.admin import AdminClient  # type: ignore[attr-defined]
 
+from kafka_tools import KafkaTools
 from odradek.apps.pipeline.batch_transaction import BatchName, BatchTransaction, TaskRetried, fenced_error
 from odradek.apps.pipeline.transaction_output import Partitions, TaskOutput, TransactionWriter, task_claims
 from odradek.base.errors import FatalError
@@ -126,6 +127,28 @@ def test_a_driver_that_dies_after_any_step_leaves_whole_batches(stage: Stage) ->
         assert was_written == (step != "end"), "the group's offset tells whether the batch is there"
         assert stage.written - before == was_written
         stage.check(*range(number + 1))
+
+
+def test_kafkas_console_consumer_sees_what_drivers_that_died_have_committed(
+    stage: Stage, kafka_tools: KafkaTools
+) -> None:
+    """Whole batches with `read_committed`, and with `read_uncommitted` also what was aborted."""
+    for number, step in enumerate(STEPS):
+        with pytest.raises(DriverKilled):
+            stage.run(stage.driver(dies_after(step)), number)
+        stage.run(stage.driver(), number)
+    wanted = sorted(value for values in stage.batches.values() for value in values)
+    aborted = sorted(value for step in ("write", "offsets") for value in stage.batches[STEPS.index(step)])
+
+    def read(isolation: str) -> list[str]:
+        where = ("--bootstrap-server", stage.bootstrap, "--topic", stage.output, "--from-beginning")
+        printed = kafka_tools.run(
+            "kafka-console-consumer", *where, "--isolation-level", isolation, "--timeout-ms", "10000"
+        )
+        return sorted(printed.output.split())
+
+    assert read("read_committed") == wanted
+    assert read("read_uncommitted") == sorted(wanted + aborted)
 
 
 def test_a_batch_of_an_older_copy_of_the_checkpoint_is_refused(stage: Stage) -> None:

@@ -181,25 +181,3 @@ def test_on_a_cluster_of_two_workers(cluster: OdradekCluster, tmp_path: Path) ->
         finally:
             driver.stop()
     check_books(cluster, project, sent)
-
-
-def test_workers_of_a_cluster_are_killed(cluster: OdradekCluster, tmp_path: Path) -> None:
-    """The executor of one, which starts another, then the other worker with its executor; in the middle of batches."""
-    project, spark = tmp_path / "shop", StandaloneSpark(tmp_path / "spark", workers=2)
-    init_project(project, "shop", cluster.bootstrap_servers)
-    with spark as master:
-        first = sell(cluster.bootstrap_servers, seconds=5)
-        driver = Driver(project, "--master", master)
-        driver.start()
-        try:
-            driver.await_rows(first.total)
-            _, sent = selling(cluster.bootstrap_servers, seconds=90, seed=2)
-            eventually(partial(has_finished, project, finished_batches(project) + 1), within_s=PATIENCE_S)
-            assert spark.kill_executors(0) == 1
-            eventually(partial(has_finished, project, finished_batches(project) + 1), within_s=PATIENCE_S)
-            spark.kill_worker(1)
-            second = sent()
-            driver.await_rows(first.total + second.total)
-        finally:
-            driver.stop()
-    check_books(cluster, project, first, second)
