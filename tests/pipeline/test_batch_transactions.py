@@ -12,10 +12,12 @@ from confluent_kafka.admin import AdminClient  # type: ignore[attr-defined]
 from kafka_tools import KafkaTools
 from odradek.apps.pipeline.batch_transaction import BatchName, BatchTransaction, TaskRetried, fenced_error
 from odradek.apps.pipeline.transaction_output import Partitions, TaskOutput, TransactionWriter, task_claims
-from odradek.base.errors import FatalError
+from odradek.base.errors import FatalError, KafkaError
+from odradek.client.broker_client import ConnectionFailed
 from odradek.client.cluster_client import ClusterClient
 from odradek.client.producer_transaction import ProducerId, ProducerTransaction, TransactionHandle
 from odradek.model.topology import TopicPartition as Partition
+from odradek.testing import OdradekCluster
 
 from .conftest import TopicMaker
 
@@ -127,6 +129,30 @@ def test_a_driver_that_dies_after_any_step_leaves_whole_batches(stage: Stage) ->
         assert was_written == (step != "end"), "the group's offset tells whether the batch is there"
         assert stage.written - before == was_written
         stage.check(*range(number + 1))
+
+
+@pytest.mark.soak
+def test_the_coordinator_dies_after_any_step(tmp_path: Path) -> None:
+    """The broker, which leads every partition too, is killed and starts again; a batch that fails comes again."""
+    with OdradekCluster(tmp_path / "cluster", brokers=1) as cluster:
+        cluster.create_topic("source", 1, 1)
+        cluster.create_topic("output", PARTITIONS, 1)
+        stage = Stage(cluster.bootstrap_servers, "source", "output")
+        for number, step in enumerate(STEPS):
+            deaths: list[str] = []
+
+            def reached(done: str, step: str = step, deaths: list[str] = deaths) -> None:
+                if done == step and not deaths:
+                    deaths.append(done)
+                    cluster.kill(0)
+                    cluster.start(0)
+
+            try:
+                stage.run(stage.driver(reached), number)
+            except (KafkaError, ConnectionFailed):
+                stage.run(stage.driver(), number)
+            assert deaths == [step]
+            stage.check(*range(number + 1))
 
 
 def test_kafkas_console_consumer_sees_what_drivers_that_died_have_committed(
