@@ -24,13 +24,7 @@ from odradek.broker.replication.committed_log import CommittedLog
 from odradek.broker.replication.core.append_rules import batch_rules, own_rules
 from odradek.broker.replication.core.followers import Followers, LagRules
 from odradek.broker.replication.core.isr import IsrChange
-from odradek.broker.replication.core.outcomes import (
-    COMMITTED,
-    MORE_COMMITTED,
-    NO_ADVANCE,
-    Advance,
-    Appended,
-)
+from odradek.broker.replication.core.outcomes import COMMITTED, MORE_COMMITTED, NO_ADVANCE, Advance, Appended
 from odradek.broker.replication.core.replica import RemoteReplica
 from odradek.broker.replication.isr_proposals import Fence, IsrProposals
 from odradek.model.topology import NO_LEADER, LeaderAndIsr, PartitionDirective, TopicPartition
