@@ -141,6 +141,8 @@ def _groups(names: tuple[str, ...]) -> list[tuple[str, Any, int | None]]:
         for name in names
     ]
     asked = [committed.OffsetFetchRequestTopics(name=name, partition_indexes=[0]) for name in names]
+    asked_alone = [committed.OffsetFetchRequestTopic(name=name, partition_indexes=[0]) for name in names]
+    seen = [topic for topic in asked_alone if topic.name == SEEN]
     return [
         ("coordinator of a group", FindCoordinatorRequest(key_type=0, coordinator_keys=[GROUP, "other"]), None),
         ("coordinator of a group, old", FindCoordinatorRequest(key=GROUP, key_type=0), 3),
@@ -184,13 +186,9 @@ def _groups(names: tuple[str, ...]) -> list[tuple[str, Any, int | None]]:
             committed.OffsetFetchRequest(groups=[committed.OffsetFetchRequestGroup(group_id=GROUP, topics=None)]),
             None,
         ),
-        (
-            "committed, old",
-            committed.OffsetFetchRequest(
-                group_id=GROUP, topics=[committed.OffsetFetchRequestTopic(name=SEEN, partition_indexes=[0])]
-            ),
-            5,
-        ),
+        ("committed, old", committed.OffsetFetchRequest(group_id=GROUP, topics=seen), 5),
+        ("commit in ZooKeeper", commit.OffsetCommitRequest(group_id=GROUP, topics=commits), 0),
+        ("committed in ZooKeeper", committed.OffsetFetchRequest(group_id=GROUP, topics=asked_alone), 0),
         ("groups", DescribeGroupsRequest(groups=[GROUP, "other"], include_authorized_operations=True), None),
         ("list groups", ListGroupsRequest(), None),
         ("delete groups", DeleteGroupsRequest(groups_names=["no-such-group"]), None),
