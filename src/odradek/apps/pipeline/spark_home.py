@@ -111,12 +111,12 @@ def shared_home(settings: Mapping[str, str]) -> SharedHome | None:
     java = find_java().resolve()
     if os.environ.get(SWITCH) == "off" or not (java.parent.parent / _ARCHIVE_OF_JAVA).exists():
         return None
-    cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    place = SharedHome(cache / "odradek" / f"spark-{_key(java)}")
     try:
+        cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+        place = SharedHome(cache / "odradek" / f"spark-{_key(java)}")
         place.directory.mkdir(parents=True, exist_ok=True)
         return place if os.access(place.home, os.W_OK) else None
-    except OSError:
+    except (OSError, RuntimeError):  # a user without a home
         return None
 
 

@@ -102,6 +102,15 @@ def test_a_cache_that_cannot_be_written_is_no_error(cache: Path) -> None:
     assert shared_home({}) is None
 
 
+def test_a_user_without_a_home_has_none(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def no_home() -> Path:
+        raise RuntimeError("Could not determine home directory.")
+
+    monkeypatch.delenv("XDG_CACHE_HOME")
+    monkeypatch.setattr(Path, "home", no_home)
+    assert shared_home({}) is None
+
+
 def test_a_java_without_an_archive_of_its_own_records_nothing(cache: Path) -> None:
     (Path(os.environ["JAVA_HOME"]) / "lib" / "server" / "classes.jsa").unlink()
     assert shared_home({}) is None
