@@ -34,9 +34,10 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Every process of tests on this machine, workers of other runs too, chooses the ports of its servers from a range of
 # its own, below that of the processes it starts: a port is chosen some time before somebody listens on it, and nobody
-# else must choose it meanwhile. Of eight ports one is chosen, because the brokers of a cluster listen side by side, and
-# their metrics a hundred above.
-_RANGES, _RANGE_PORTS = 12, 1_248
+# else must choose it meanwhile. Of sixteen ports one is chosen: the brokers of a cluster listen side by side, their
+# metrics a hundred above (4 modulo 16), their internal listeners two hundred above (8). So none of these is chosen for
+# another server, as it is where 200 is a multiple of the step.
+_RANGES, _RANGE_PORTS, _STEP = 8, 1_872, 16
 _range_name = socket.socket(socket.AF_UNIX)
 """Holds the range, by a name in the kernel, until this process ends."""
 
@@ -46,8 +47,8 @@ def _own_range() -> range:
     for first in range(5_000, 5_000 + _RANGES * _RANGE_PORTS, _RANGE_PORTS):
         with suppress(OSError):
             _range_name.bind(f"\0odradek-test-ports-{first}")
-            return range(first, first + _RANGE_PORTS, 8)
-    return range(5_000, 5_000 + _RANGES * _RANGE_PORTS, 8)
+            return range(first, first + _RANGE_PORTS, _STEP)
+    return range(5_000, 5_000 + _RANGES * _RANGE_PORTS, _STEP)
 
 
 def pytest_configure(config: pytest.Config) -> None:
