@@ -55,7 +55,8 @@ class SparkJvm:
             preexec_fn=_ignore_interrupts,
         )
         self._is_connected = False
-        self._is_recording = shared is not None and may_record and not shared.has_archive
+        self.is_recording = shared is not None and may_record and not shared.has_archive
+        """True if the JVM writes an archive of its classes when it ends."""
 
     def __enter__(self) -> Self:
         return self
@@ -87,11 +88,6 @@ class SparkJvm:
             del os.environ[_PORT], os.environ[_SECRET]
         self._is_connected = True
         return gateway.jvm
-
-    @property
-    def is_recording(self) -> bool:
-        """Whether the JVM writes an archive of its classes when it ends."""
-        return self._is_recording
 
     def stop(self) -> bool:
         """End the JVM and keep what it has recorded; False if it has written nothing, or takes too long."""
